@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# `find_package(reprise)` and `pkg-config reprise` for the installed library.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+install(TARGETS reprise EXPORT reprise-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS reprise_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/reprise TYPE INCLUDE)
+install(EXPORT reprise-targets NAMESPACE reprise:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise FILE reprise-config.cmake)
+write_basic_package_version_file(reprise-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reprise-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
+configure_file(cmake/reprise.pc.in reprise.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# How our own targets are compiled. Nothing here reaches a user's build.
+add_library(reprise_options INTERFACE)
+target_compile_features(reprise_options INTERFACE cxx_std_20)
+target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+if(REPRISE_DEV)
+  target_compile_options(reprise_options INTERFACE -Werror)
+  if(NOT REPRISE_SANITIZE)
+    target_compile_options(reprise_options INTERFACE -O2 -g1)
+  endif()
+endif()
+if(REPRISE_SANITIZE)
+  target_compile_options(reprise_options INTERFACE -O1 -g1 -fno-omit-frame-pointer -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
+endif()
+# ThreadSanitizer cannot see inside the OpenMP runtime, so that build runs our own loops on one thread.
+if(REPRISE_SANITIZE MATCHES "thread")
+  target_compile_options(reprise_options INTERFACE -Wno-unknown-pragmas)
+else()
+  target_link_libraries(reprise_options INTERFACE OpenMP::OpenMP_CXX)
+endif()

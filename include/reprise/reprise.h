@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything, in one include.
+#pragma once
+
+#include "reprise/base.h"
+#include "reprise/half.h"

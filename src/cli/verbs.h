@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs, one per file.
+#pragma once
+
+#include "cli/cli.h"
+
+namespace reprise::cli {
+
+std::function<Status()> add_version(CLI::App& verb);
+
+}  // namespace reprise::cli
