@@ -4,3 +4,4 @@
 
 #include "reprise/base.h"
 #include "reprise/half.h"
+#include "reprise/plan.h"

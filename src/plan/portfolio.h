@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the chosen solvers one after the other and keeps the best schedule by the judge's word.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plan/solver.h"
+
+namespace reprise::plan {
+
+struct Judged {
+  Schedule schedule;
+  Verdict verdict;
+  std::string solver;
+};
+
+class Portfolio {
+ public:
+  Portfolio(const Problem& problem, const PlanOptions& options, const Deadline& deadline);
+  /// Runs every chosen solver, or until the deadline is over or `enough()` is true of the best.
+  void run(const std::function<bool(double cost)>& enough);
+  /// The cheapest within the budget; if nothing fits, the one with the lowest peak.
+  const Judged& best() const { return best_; }
+  const Judged& lowest() const { return lowest_; }
+  bool is_feasible() const { return best_.verdict.peak <= options_.budget; }
+  /// Judges a schedule and keeps it if it is better than the best so far.
+  void offer(std::string_view solver, const Schedule& schedule);
+
+ private:
+  const Problem& problem_;
+  const PlanOptions& options_;
+  const Deadline& deadline_;
+  Judged best_, lowest_;
+};
+
+}  // namespace reprise::plan

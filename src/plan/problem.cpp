@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a Problem and refuses what cannot be. Inputs are values of earlier nodes, so there are no cycles.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "reprise/plan.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t largest_total = std::int64_t{1} << 60;  // sums and differences of sizes never overflow
+
+void check_cost(const std::string& where, const char* what, double cost) {
+  if (!std::isfinite(cost) || cost < 0)
+    fail("[problem] {} of '{}' is {}: give a finite number >= 0", what, where, cost);
+}
+
+// Adds a size to a sum that must not overflow.
+void add_size(std::int64_t& total, const std::string& where, std::int64_t bytes) {
+  if (bytes < 0) fail("[problem] '{}' has a size of {} bytes: give sizes >= 0", where, bytes);
+  if (bytes > largest_total - total) fail("[problem] sizes up to '{}' sum to more than 2^60 bytes", where);
+  total += bytes;
+}
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+int Problem::index(ValueRef value) const {
+  if (value.node < 0 || value.node >= node_count()) {
+    fail("[problem] there is no node number {}: {} were added", value.node, node_count());
+  }
+  const Node& made_by = node(value.node);
+  if (value.output < 0 || value.output >= made_by.value_count) {
+    fail("[problem] '{}' has no output {}: it has {}", made_by.name, value.output, made_by.value_count);
+  }
+  return made_by.first_value + value.output;
+}
+
+std::string Problem::value_name(int index) const {
+  const Node& made_by = node(value(index).node);
+  int output = index - made_by.first_value;
+  return output == 0 ? made_by.name : fmt::format("{}:{}", made_by.name, output);
+}
+
+int Problem::find(std::string_view name) const {
+  auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? -1 : found->second;
+}
+
+ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
+  check_cost(spec.name, "cost", spec.cost);
+  if (find(spec.name) >= 0) fail("[problem] two nodes are named '{}': names must differ", spec.name);
+  if (spec.bytes.empty()) fail("[problem] '{}' has no output: give it one, of 0 bytes if need be", spec.name);
+  if (spec.pinned && (spec.cost != 0 || !inputs.empty() || spec.scratch != 0)) {
+    fail("[problem] '{}' is pinned, so nobody computes it: it has neither cost, scratch nor inputs", spec.name);
+  }
+  std::int64_t total = total_bytes_;
+  add_size(total, spec.name, spec.scratch);
+  for (std::int64_t bytes : spec.bytes) add_size(total, spec.name, bytes);
+
+  Node node{.name = spec.name, .cost = spec.cost, .scratch = spec.scratch, .pinned = spec.pinned};
+  node.never_recompute = spec.pinned;
+  node.first_value = value_count();
+  node.value_count = static_cast<int>(spec.bytes.size());
+  for (ValueRef input : inputs) {
+    int read = index(input);
+    if (int by = value(read).updated_by; by >= 0) {
+      fail(
+          "[problem] '{}' reads '{}', which '{}' has overwritten: read the output of '{}' instead, or add '{}' before "
+          "it",
+          spec.name, value_name(read), nodes_[at(by)].name, nodes_[at(by)].name, spec.name);
+    }
+    if (std::find(node.inputs.begin(), node.inputs.end(), read) == node.inputs.end()) node.inputs.push_back(read);
+  }
+  for (std::int64_t bytes : spec.bytes) values_.push_back({.node = node_count(), .bytes = bytes});
+  by_name_.emplace(std::move(spec.name), node_count());
+  nodes_.push_back(std::move(node));
+  total_bytes_ = total;
+  return {node_count() - 1, 0};
+}
+
+void Problem::output(ValueRef value) { values_[at(index(value))].output = true; }
+
+void Problem::keep(ValueRef value) { values_[at(index(value))].keep = true; }
+
+void Problem::never_keep(ValueRef value, ValueRef across) {
+  int dropped = index(value), during = values_[at(index(across))].node;
+  const Node& busy = node(during);
+  if (value.node == during || std::find(busy.inputs.begin(), busy.inputs.end(), dropped) != busy.inputs.end()) {
+    fail("[problem] '{}' cannot be out of memory while '{}' runs: that makes or reads it", value_name(dropped),
+         busy.name);
+  }
+  values_[at(dropped)].never_keep_across = during;
+}
+
+void Problem::never_recompute(ValueRef node) { nodes_[at(values_[at(index(node))].node)].never_recompute = true; }
+
+void Problem::view(ValueRef value, ValueRef of) {
+  int viewed = check_reads_last(value, of, "view");
+  int root = values_[at(viewed)].view_of >= 0 ? values_[at(viewed)].view_of : viewed;
+  Value& view = values_[at(index(value))];
+  if (view.compression || view.paging)
+    fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
+  view.view_of = root;
+  view.bytes = 0;
+}
+
+void Problem::in_place(ValueRef value, ValueRef input) {
+  int read = check_reads_last(value, input, "in_place");
+  int root = values_[at(read)].view_of >= 0 ? values_[at(read)].view_of : read;
+  Value& taker = values_[at(index(value))];
+  if (taker.bytes > values_[at(root)].bytes) {
+    fail("[problem] '{}' ({} bytes) is larger than '{}' ({} bytes): it cannot take its memory",
+         value_name(index(value)), taker.bytes, value_name(root), values_[at(root)].bytes);
+  }
+  taker.in_place_of = root;
+}
+
+int Problem::check_reads_last(ValueRef value, ValueRef input, const char* what) const {
+  const Node& made_by = node(values_[at(index(value))].node);
+  int read = index(input);
+  if (std::find(made_by.inputs.begin(), made_by.inputs.end(), read) == made_by.inputs.end()) {
+    fail("[problem] {}: '{}' is not an input of '{}'", what, value_name(read), made_by.name);
+  }
+  if (value.node != node_count() - 1) {
+    fail("[problem] {} of '{}': say so before adding further nodes", what, value_name(index(value)));
+  }
+  return read;
+}
+
+void Problem::update(ValueRef node, ValueRef pinned) {
+  int overwritten = index(pinned), updater = values_[at(index(node))].node;
+  Value& value = values_[at(overwritten)];
+  if (!nodes_[at(value.node)].pinned) {
+    fail("[problem] '{}' updates '{}', which is not pinned", nodes_[at(updater)].name, value_name(overwritten));
+  }
+  if (value.updated_by >= 0) {
+    fail("[problem] both '{}' and '{}' update '{}'", nodes_[at(value.updated_by)].name, nodes_[at(updater)].name,
+         value_name(overwritten));
+  }
+  for (int later = updater + 1; later < node_count(); ++later) {
+    const std::vector<int>& inputs = this->node(later).inputs;
+    if (std::find(inputs.begin(), inputs.end(), overwritten) == inputs.end()) continue;
+    fail("[problem] '{}' reads '{}' after '{}' has overwritten it: add it before", this->node(later).name,
+         value_name(overwritten), nodes_[at(updater)].name);
+  }
+  value.updated_by = updater;
+  nodes_[at(updater)].updates = overwritten;
+  nodes_[at(updater)].never_recompute = true;
+}
+
+void Problem::compressible(ValueRef value, Compression how) {
+  int index = check_has_own_memory(value);
+  check_cost(value_name(index), "encode cost", how.encode_cost);
+  check_cost(value_name(index), "decode cost", how.decode_cost);
+  if (how.bytes < 0 || how.bytes > values_[at(index)].bytes) {
+    fail("[problem] '{}' of {} bytes compresses to {}: give 0 to {}", value_name(index), values_[at(index)].bytes,
+         how.bytes, values_[at(index)].bytes);
+  }
+  values_[at(index)].compression = how;
+}
+
+void Problem::pageable(ValueRef value, Paging how) {
+  int index = check_has_own_memory(value);
+  check_cost(value_name(index), "page-out cost", how.out_cost);
+  check_cost(value_name(index), "page-in cost", how.in_cost);
+  values_[at(index)].paging = how;
+}
+
+int Problem::check_has_own_memory(ValueRef value) const {
+  int index = this->index(value);
+  if (this->value(index).view_of >= 0) {
+    fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index),
+         value_name(this->value(index).view_of));
+  }
+  if (node(value.node).pinned) fail("[problem] '{}' is pinned: it is neither compressed nor paged", value_name(index));
+  return index;
+}
+
+void Problem::resident(std::int64_t bytes) {
+  std::int64_t total = total_bytes_ - resident_bytes_;
+  add_size(total, "resident_bytes", bytes);
+  total_bytes_ = total;
+  resident_bytes_ = bytes;
+}
+
+}  // namespace reprise

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A result in words.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "reprise/plan.h"
+
+namespace reprise {
+
+double PlanResult::overhead() const { return base_cost > 0 ? cost / base_cost - 1 : 0; }
+
+double PlanResult::gap() const { return cost > lower_bound && lower_bound > 0 ? cost / lower_bound - 1 : 0; }
+
+std::string PlanResult::summary() const {
+  if (!feasible) return why();
+  std::string best =
+      gap() < 5e-5 ? "the best possible" : fmt::format("at most {:.2g} % above the best possible", 100 * gap());
+  return fmt::format("budget {} | peak {} | time x{:.2f} | {} values recomputed | {}",
+                     budget == std::numeric_limits<std::int64_t>::max() ? "unlimited" : format_bytes(budget),
+                     format_bytes(peak), 1 + overhead(), recomputed, best);
+}
+
+std::string PlanResult::why() const {
+  if (!feasible) {
+    std::string exact = min_budget_bound == min_budget
+                            ? fmt::format("the smallest budget is {}", format_bytes(min_budget))
+                            : fmt::format("the smallest budget is between {} and {}", format_bytes(min_budget_bound),
+                                          format_bytes(min_budget));
+    return fmt::format("no schedule fits {}: {} ({} bytes would do), reached at '{}' ({})", format_bytes(budget), exact,
+                       min_budget, where, split);
+  }
+  if (binding.node < 0) return "everything fits: nothing needs to be recomputed";
+  return fmt::format(
+      "'{}' binds: with its {} in memory there is room for {} of the {} needed later; the bound holds for {}", where,
+      format_bytes(binding.node_bytes), format_bytes(binding.free_bytes), format_bytes(binding.needed_bytes),
+      binding.any_order ? "every order" : "the base order of first runs");
+}
+
+}  // namespace reprise

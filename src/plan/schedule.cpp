@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns runs into schedules: every value is dropped after its last use before it is made again.
+#include "reprise/plan.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// For each step, the values to drop right after it. Walks backwards: a value seen for the first time since it was last
+// made has its last use there.
+class LastUses {
+ public:
+  LastUses(const Problem& problem, std::span<const Step> steps)
+      : problem_(problem), needed_(problem.values().size(), 0) {
+    drops_.resize(steps.size());
+    for (int v = 0; v < problem.value_count(); ++v) {
+      if (problem.value(v).output) need(v);
+    }
+    for (std::size_t i = steps.size(); i-- > 0;) visit(i, steps[i]);
+  }
+  const std::vector<int>& after(std::size_t step) const { return drops_[step]; }
+
+ private:
+  void need(int value) {
+    needed_[at(value)] = 1;
+    if (int root = problem_.value(value).view_of; root >= 0) needed_[at(root)] = 1;
+  }
+
+  void use(std::size_t step, int value) {
+    int root = problem_.value(value).view_of;
+    if (root >= 0) use(step, root);
+    if (needed_[at(value)]) return;
+    needed_[at(value)] = 1;
+    bool goes_by_itself = root >= 0 || problem_.node(problem_.value(value).node).pinned;  // with its root, or never
+    if (!goes_by_itself) drops_[step].push_back(value);
+  }
+
+  void visit(std::size_t i, Step step) {
+    if (step.kind != Step::Kind::run) return visit_other_form(i, step);
+    const Problem::Node& node = problem_.node(step.id);
+    for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+      use(i, v);
+      needed_[at(v)] = 0;
+    }
+    for (int input : node.inputs) use(i, input);
+  }
+
+  // Leaving the plain form ends a life by itself; coming back begins one.
+  void visit_other_form(std::size_t i, Step step) {
+    bool leaves = step.kind == Step::Kind::page_out || step.kind == Step::Kind::compress;
+    if (!leaves) use(i, step.id);
+    needed_[at(step.id)] = 1;  // leaving: the plain form until now; coming back: the other form until now
+  }
+
+  const Problem& problem_;
+  std::vector<char> needed_;
+  std::vector<std::vector<int>> drops_;
+};
+
+// Every node once in base order, and again only what is not to be kept across a node but needed after it.
+class BaseOrder {
+ public:
+  explicit BaseOrder(const Problem& problem)
+      : problem_(problem),
+        is_there_(problem.values().size(), 0),
+        views_(problem.values().size()),
+        excluded_(problem.nodes().size()) {
+    for (int v = 0; v < problem.value_count(); ++v) {
+      const Problem::Value& value = problem.value(v);
+      if (value.view_of >= 0) views_[at(value.view_of)].push_back(v);
+      if (value.never_keep_across >= 0) excluded_[at(value.never_keep_across)].push_back(v);
+    }
+    for (int n = 0; n < problem.node_count(); ++n) run(n);
+    for (int v = 0; v < problem.value_count(); ++v) {
+      if (problem.value(v).output) make_sure_of(v);
+    }
+  }
+  const std::vector<int>& runs() const { return runs_; }
+
+ private:
+  void run(int node) {
+    const Problem::Node& run = problem_.node(node);
+    for (int v : excluded_[at(node)]) forget(v);
+    for (int input : run.inputs) make_sure_of(input);
+    for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
+      forget(v);
+      is_there_[at(v)] = 1;
+    }
+    runs_.push_back(node);
+  }
+
+  void make_sure_of(int value) {
+    if (!is_there_[at(value)]) run(problem_.value(value).node);
+  }
+
+  void forget(int value) {
+    is_there_[at(value)] = 0;
+    for (int view : views_[at(value)]) is_there_[at(view)] = 0;
+  }
+
+  const Problem& problem_;
+  std::vector<char> is_there_;
+  std::vector<std::vector<int>> views_, excluded_;
+  std::vector<int> runs_;
+};
+
+}  // namespace
+
+Schedule with_drops(const Problem& problem, std::span<const Step> steps) {
+  LastUses last_uses(problem, steps);
+  Schedule schedule;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    schedule.steps.push_back(steps[i]);
+    for (int value : last_uses.after(i)) schedule.steps.push_back({Step::Kind::drop, value});
+  }
+  return schedule;
+}
+
+Schedule with_drops(const Problem& problem, std::span<const int> nodes) {
+  std::vector<Step> steps;
+  steps.reserve(nodes.size());
+  for (int node : nodes) steps.push_back({Step::Kind::run, node});
+  return with_drops(problem, steps);
+}
+
+Schedule keep_all(const Problem& problem) { return with_drops(problem, BaseOrder(problem).runs()); }
+
+std::string_view to_string(Step::Kind kind) {
+  constexpr std::string_view words[] = {"run", "drop", "page_out", "page_in", "compress", "expand"};
+  return words[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace reprise

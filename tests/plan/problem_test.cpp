@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "reprise/plan.h"
+
+namespace reprise {
+namespace {
+
+using namespace literals;
+
+std::string message(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+#define EXPECT_SAYS(expression, text) \
+  EXPECT_NE(message([&] { expression; }).find(text), std::string::npos) << message([&] { expression; })
+
+TEST(Problem, NumbersValuesOfAllNodesInOrder) {
+  Problem p;
+  auto load = p.add({"load", 40_MiB, 0.2});
+  auto split = p.add({"split", {10_MiB, 30_MiB}, 1}, {load});
+  auto join = p.add({"join", 40_MiB, 1}, {split, split[1], split});
+  EXPECT_EQ(p.index(load), 0);
+  EXPECT_EQ(p.index(split[1]), 2);
+  EXPECT_EQ(p.value_name(2), "split:1");
+  EXPECT_EQ(p.node(join.node).inputs, (std::vector{1, 2}));
+  EXPECT_EQ(p.find("join"), 2);
+  EXPECT_EQ(p.find("nobody"), -1);
+}
+
+TEST(Problem, RefusesWhatCannotBe) {
+  Problem p;
+  auto a = p.add({"a", 100, 1});
+  auto w = p.add({"w", 10, 0, 0, true});
+  EXPECT_SAYS(p.add({"a", 1, 1}), "two nodes are named 'a'");
+  EXPECT_SAYS(p.add({"b", -1, 1}), "'b' has a size of -1 bytes");
+  EXPECT_SAYS(p.add({"b", 1, 1, -5}), "'b' has a size of -5 bytes");
+  EXPECT_SAYS(p.add({"b", INT64_MAX, 1}), "more than 2^60 bytes");
+  EXPECT_SAYS(p.add({"b", 1, std::nan("")}), "cost of 'b' is nan");
+  EXPECT_SAYS(p.add({"b", 1, -1}), "cost of 'b' is -1");
+  EXPECT_SAYS(p.add({"b", 1, 1}, {{7, 0}}), "no node number 7");
+  EXPECT_SAYS(p.add({"b", 1, 1}, {a[1]}), "'a' has no output 1");
+  EXPECT_SAYS(p.add({"b", Sizes(std::vector<std::int64_t>{}), 1}), "'b' has no output");
+  EXPECT_SAYS(p.add({"b", 1, 2, 0, true}), "'b' is pinned");
+  EXPECT_SAYS(p.resident(-1), "'resident_bytes' has a size of -1");
+  EXPECT_SAYS(p.pageable(w, {1, 1}), "'w' is pinned");
+  EXPECT_SAYS(p.compressible(a, {101, 1, 1}), "give 0 to 100");
+  EXPECT_SAYS(p.pageable(a, {1, -1}), "page-in cost of 'a' is -1");
+  EXPECT_EQ(p.node_count(), 2);
+}
+
+TEST(Problem, RefusesViewsUpdatesAndInPlaceThatCannotBe) {
+  Problem p;
+  auto w = p.add({"w", 10, 0, 0, true});
+  auto a = p.add({"a", 100, 1}, {w});
+  auto b = p.add({"b", 200, 1}, {a});
+  EXPECT_SAYS(p.view(b, w), "'w' is not an input of 'b'");
+  EXPECT_SAYS(p.in_place(b, a), "'b' (200 bytes) is larger than 'a' (100 bytes)");
+  EXPECT_SAYS(p.view(a, w), "say so before adding further nodes");
+  EXPECT_SAYS(p.update(b, a), "which is not pinned");
+  EXPECT_SAYS(p.never_keep(a, b), "'a' cannot be out of memory while 'b' runs");
+  auto sgd = p.add({"sgd", 10, 1}, {b, w});
+  p.update(sgd, w);
+  EXPECT_SAYS(p.update(b, w), "both 'sgd' and 'b' update 'w'");
+  EXPECT_SAYS(p.add({"late", 1, 1}, {w}), "'late' reads 'w', which 'sgd' has overwritten");
+}
+
+TEST(Problem, ResolvesViewsOfViews) {
+  Problem p;
+  auto a = p.add({"a", 100, 1});
+  auto b = p.add({"b", 100, 0}, {a});
+  p.view(b, a);
+  auto c = p.add({"c", 100, 0}, {b});
+  p.view(c, b);
+  EXPECT_EQ(p.value(p.index(c)).view_of, p.index(a));
+  EXPECT_EQ(p.value(p.index(c)).bytes, 0);
+  EXPECT_SAYS(p.pageable(c, {1, 1}), "'c' is a view: compress or page 'a' instead");
+}
+
+}  // namespace
+}  // namespace reprise

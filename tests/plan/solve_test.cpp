@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "reprise/plan.h"
+
+namespace reprise {
+namespace {
+
+Problem triangle() {
+  Problem p;
+  auto a = p.add({"a", 10, 1});
+  auto b = p.add({"b", 20, 2}, {a});
+  p.output(p.add({"c", 5, 4, 3}, {a, b}));
+  return p;
+}
+
+TEST(Solve, KeepsEverythingWhenItFits) {
+  PlanResult result = solve(triangle(), {.budget = 38});
+  EXPECT_TRUE(result.feasible);
+  EXPECT_EQ(result.peak, 38);
+  EXPECT_EQ(result.cost, result.base_cost);
+  EXPECT_EQ(result.gap(), 0);
+  EXPECT_EQ(result.recomputed, 0);
+  EXPECT_NE(result.summary().find("budget 38 B | peak 38 B | time x1.00"), std::string::npos) << result.summary();
+}
+
+TEST(Solve, SaysWhatWouldFitWhenNothingDoes) {
+  PlanResult result = solve(triangle(), {.budget = 37});
+  EXPECT_FALSE(result);
+  EXPECT_EQ(result.min_budget, 38);
+  EXPECT_NE(result.why().find("no schedule fits 37 B"), std::string::npos) << result.why();
+  EXPECT_NE(result.why().find("'c' (inputs 30 B, outputs 5 B, scratch 3 B)"), std::string::npos) << result.why();
+}
+
+TEST(Solve, AnswersForAnEmptyProblem) {
+  Problem p;
+  p.resident(7);
+  EXPECT_TRUE(solve(p, {.budget = 7}));
+  EXPECT_FALSE(solve(p, {.budget = 6}));
+}
+
+TEST(Solve, RefusesOptionsThatCannotBe) {
+  EXPECT_THROW(solve(triangle(), {.budget = -1}), Error);
+  EXPECT_THROW(solve(triangle(), {.threads = 0}), Error);
+  EXPECT_THROW(solve(triangle(), {.solvers = {"magic"}}), Error);
+}
+
+}  // namespace
+}  // namespace reprise
