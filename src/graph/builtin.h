@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ops that every graph has: inputs and constants. Neither runs: whoever evaluates provides their tensors.
+#pragma once
+
+#include "reprise/graph.h"
+
+namespace reprise {
+
+extern const Op input_op;     // attributes: shape, dtype
+extern const Op constant_op;  // attribute: value (a tensor)
+
+}  // namespace reprise

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building graphs: adding nodes, and recording them through values.
+#include "reprise/graph.h"
+
+#include "base/error.h"
+#include "graph/builtin.h"
+
+namespace reprise {
+namespace {
+
+bool is_constant(const Value& v) { return v.graph()->node(v.ref().node).op == &constant_op; }
+
+// The graph that a node over these inputs belongs to: constants follow, everything else leads.
+std::shared_ptr<Graph> common_graph(const Op& op, const Values& inputs) {
+  std::shared_ptr<Graph> graph;
+  for (const Value& v : inputs) {
+    if (!v) fail("[{}] an input is an empty Value: it was never assigned", op.name);
+    if (is_constant(v) || v.graph() == graph) continue;
+    if (graph) fail("[{}] the inputs belong to two different graphs: record both in one function", op.name);
+    graph = v.graph();
+  }
+  if (!graph && inputs.empty()) fail("[{}] needs at least one input to know its graph", op.name);
+  return graph ? graph : inputs[0].graph();
+}
+
+Ref bring_into(Graph& graph, const Value& v) {
+  if (v.graph().get() == &graph) return v.ref();
+  return {graph.append(v.graph()->node(v.ref().node)), v.ref().output};
+}
+
+}  // namespace
+
+std::int32_t Graph::add(const Op& op, std::vector<Ref> node_inputs, Attributes attributes, std::string name) {
+  std::vector<Type> types;
+  types.reserve(node_inputs.size());
+  for (Ref r : node_inputs) types.push_back(type(r));
+  Node node{&op, std::move(node_inputs), std::move(attributes), {}, std::move(name)};
+  node.outputs = op.infer({op, types, node.attributes});
+  return append(std::move(node));
+}
+
+Ref Graph::add_input(const Type& type, std::string name) {
+  std::int32_t i = add(input_op, {}, {{"shape", type.shape.sizes()}, {"dtype", std::string(to_string(type.dtype))}},
+                       std::move(name));
+  inputs.push_back(i);
+  return {i, 0};
+}
+
+std::int32_t Graph::append(Node node) {
+  nodes_.push_back(std::move(node));
+  return size() - 1;
+}
+
+Signature Graph::signature(std::int32_t i, std::vector<Type>& input_types) const {
+  const Node& n = node(i);
+  input_types.clear();
+  for (Ref r : n.inputs) input_types.push_back(type(r));
+  return {*n.op, input_types, n.attributes, n.outputs};
+}
+
+Value::Value(const Tensor& tensor)
+    : graph_(std::make_shared<Graph>()), ref_{graph_->add(constant_op, {}, {{"value", tensor}}), 0} {}
+
+const Type& Value::type() const {
+  if (!graph_) fail("[value] an empty Value has no type: it was never assigned");
+  return graph_->type(ref_);
+}
+
+Values record(const Op& op, const Values& inputs, Attributes attributes) {
+  std::shared_ptr<Graph> graph = common_graph(op, inputs);
+  std::vector<Ref> refs;
+  refs.reserve(inputs.size());
+  for (const Value& v : inputs) refs.push_back(bring_into(*graph, v));
+  std::int32_t node = graph->add(op, std::move(refs), std::move(attributes));
+  Values outputs;
+  for (std::size_t i = 0; i < graph->node(node).outputs.size(); ++i)
+    outputs.emplace_back(graph, Ref{node, static_cast<std::int32_t>(i)});
+  return outputs;
+}
+
+Value record(std::string_view name, const Values& inputs, Attributes attributes) {
+  const Op* op = find_op(name);
+  if (!op) fail("there is no op '{}': `reprise ops` lists them", name);
+  return record(*op, inputs, std::move(attributes)).at(0);
+}
+
+Value Call::in(int i) const { return {graph_, graph_->node(node_).inputs[static_cast<std::size_t>(i)]}; }
+Value Call::out(int i) const { return {graph_, {node_, i}}; }
+int Call::arity() const { return static_cast<int>(graph_->node(node_).inputs.size()); }
+
+Values Call::inputs() const {
+  Values values;
+  for (int i = 0; i < arity(); ++i) values.push_back(in(i));
+  return values;
+}
+
+const Attributes& Call::attributes() const { return graph_->node(node_).attributes; }
+Signature Call::attributes_only() const { return {*graph_->node(node_).op, {}, attributes()}; }
+std::int64_t Call::integer(std::string_view name) const { return attributes_only().integer(name); }
+double Call::real(std::string_view name) const { return attributes_only().real(name); }
+const std::string& Call::text(std::string_view name) const { return attributes_only().text(name); }
+const std::vector<std::int64_t>& Call::integers(std::string_view name) const {
+  return attributes_only().integers(name);
+}
+const std::vector<double>& Call::reals(std::string_view name) const { return attributes_only().reals(name); }
+
+Value named(Value value, std::string name) {
+  value.graph()->node(value.ref().node).name = std::move(name);
+  return value;
+}
+
+Value keep(Value value) {
+  value.graph()->node(value.ref().node).hint = Hint::keep;
+  return value;
+}
+
+Value recompute_value(Value value) {
+  value.graph()->node(value.ref().node).hint = Hint::recompute;
+  return value;
+}
+
+Graph trace(const std::function<Values(const Values&)>& f, std::span<const Type> types) {
+  auto graph = std::make_shared<Graph>();
+  Values inputs;
+  for (const Type& type : types) inputs.emplace_back(graph, graph->add_input(type));
+  std::vector<Ref> outputs;
+  for (const Value& v : f(inputs)) {
+    if (!v) fail("[trace] the function returned an empty Value: it was never assigned");
+    if (v.graph() != graph && !is_constant(v)) fail("[trace] the function returned a value of another graph");
+    outputs.push_back(bring_into(*graph, v));
+  }
+  graph->outputs = std::move(outputs);
+  return *graph;
+}
+
+}  // namespace reprise

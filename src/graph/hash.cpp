@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace reprise {
+namespace {
+
+template <class T>
+std::uint64_t hash_items(const std::vector<T>& items, std::uint64_t seed) {
+  return hash_bytes(items.data(), items.size() * sizeof(T), seed + items.size());
+}
+
+std::uint64_t hash_of(const Attribute& attribute, std::uint64_t seed) {
+  return std::visit(
+      [&](const auto& x) -> std::uint64_t {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, std::string>)
+          return hash_bytes(x.data(), x.size(), seed);
+        else if constexpr (std::is_same_v<T, Tensor>)
+          return hash_bytes(x.data(), static_cast<std::size_t>(x.bytes()),
+                            hash_items(x.shape().sizes(), seed + static_cast<std::uint64_t>(x.dtype())));
+        else if constexpr (std::is_arithmetic_v<T>)
+          return hash_bytes(&x, sizeof x, seed);
+        else
+          return hash_items(x, seed);
+      },
+      attribute);
+}
+
+}  // namespace
+
+std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(data, bytes, seed);
+}
+
+std::uint64_t hash_of(const Attributes& attributes) {
+  std::uint64_t h = 0;
+  for (const auto& [name, value] : attributes)
+    h = hash_of(value, hash_bytes(name.data(), name.size(), h + value.index()));
+  return h;
+}
+
+std::uint64_t hash_of(const Node& node) {
+  std::uint64_t h = hash_bytes(node.op->name.data(), node.op->name.size(), hash_of(node.attributes));
+  return hash_items(node.inputs, h);
+}
+
+std::uint64_t hash(const Graph& graph) {
+  std::uint64_t h = hash_items(graph.outputs, hash_items(graph.inputs, 0));
+  for (const Node& node : graph.nodes()) {
+    std::uint64_t part = hash_of(node);
+    h = hash_bytes(&part, sizeof part, h);
+  }
+  return h;
+}
+
+}  // namespace reprise

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary: every table of ops, in one constant registry.
+#include "ops/registry.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "graph/builtin.h"
+
+namespace reprise {
+namespace {
+
+using Table = std::span<const Op> (*)();
+constexpr Table tables[] = {
+    constant_ops, unary_ops, binary_ops, reduce_ops, view_ops,
+};
+
+struct Registry {
+  std::vector<const Op*> ops{&input_op, &constant_op};
+  std::unordered_map<std::string_view, const Op*> by_name;
+
+  Registry() {
+    for (Table table : tables)
+      for (const Op& op : table()) ops.push_back(&op);
+    for (const Op* op : ops)
+      if (!by_name.emplace(op->name, op).second) fail("[internal] two ops are named '{}'", op->name);
+  }
+};
+
+const Registry& registry() {
+  static const Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+const Op* find_op(std::string_view name) {
+  auto at = registry().by_name.find(name);
+  return at == registry().by_name.end() ? nullptr : at->second;
+}
+
+std::span<const Op* const> all_ops() { return registry().ops; }
+
+}  // namespace reprise

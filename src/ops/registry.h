@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table of ops per file; registry.cpp lists the tables.
+#pragma once
+
+#include <span>
+
+#include "reprise/graph.h"
+
+namespace reprise {
+
+std::span<const Op> constant_ops();
+std::span<const Op> unary_ops();
+std::span<const Op> binary_ops();
+std::span<const Op> reduce_ops();
+std::span<const Op> view_ops();
+
+}  // namespace reprise
