@@ -3,5 +3,6 @@
 #pragma once
 
 #include "reprise/base.h"
+#include "reprise/checkpoint.h"
 #include "reprise/half.h"
 #include "reprise/plan.h"

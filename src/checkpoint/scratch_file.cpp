@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/scratch_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "reprise/checkpoint_errors.h"
+
+namespace reprise {
+namespace {
+
+[[noreturn]] void fail_with(int error, std::string_view what, std::int64_t slot = -1) {
+  throw StoreFailed(fmt::format("[disk store] {}: {}", what, std::generic_category().message(error)), slot);
+}
+
+std::string parent_or_default(const std::string& parent) {
+  return parent.empty() ? std::filesystem::temp_directory_path().string() : parent;
+}
+
+void check_free_space(int descriptor, std::int64_t bytes, const std::string& path) {
+  struct statvfs disk {};
+  if (fstatvfs(descriptor, &disk) != 0) fail_with(errno, "cannot ask for the free space of " + path);
+  auto block = static_cast<std::int64_t>(disk.f_frsize), blocks = static_cast<std::int64_t>(disk.f_bavail);
+  if (bytes / block < blocks || bytes == 0) return;
+  throw StoreFailed(fmt::format("[disk store] the disk is too full: {} needs {} and {} are free", path,
+                                format_bytes(bytes), format_bytes(blocks * block)),
+                    -1);
+}
+
+int open_with_room(const std::string& path, std::int64_t bytes) {
+  int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) fail_with(errno, "cannot make the file " + path);
+  try {
+    check_free_space(descriptor, bytes, path);
+    int error = bytes == 0 ? 0 : posix_fallocate(descriptor, 0, bytes);
+    if (error != 0) fail_with(error, fmt::format("cannot take {} for {}", format_bytes(bytes), path));
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+ScratchDirectory::ScratchDirectory(const std::string& parent) : path_(parent_or_default(parent) + "/reprise-XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) fail_with(errno, "cannot make a directory in " + parent_or_default(parent));
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  unlink(file().c_str());
+  rmdir(path_.c_str());
+}
+
+ScratchFile::ScratchFile(const std::string& parent, std::int64_t bytes)
+    : directory_(parent), descriptor_(open_with_room(directory_.file(), bytes)) {}
+
+ScratchFile::~ScratchFile() { close(descriptor_); }
+
+void ScratchFile::write(std::int64_t slot, std::int64_t offset, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    ssize_t done = pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) fail_with(done < 0 ? errno : ENOSPC, fmt::format("cannot write slot {}", slot), slot);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += done;
+  }
+}
+
+void ScratchFile::read(std::int64_t slot, std::int64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    ssize_t done = pread(descriptor_, bytes.data(), bytes.size(), offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail_with(errno, fmt::format("cannot read slot {}", slot), slot);
+    if (done == 0)
+      throw StoreFailed(fmt::format("[disk store] cannot read slot {}: the file ends before it", slot), slot);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += done;
+  }
+}
+
+}  // namespace reprise
