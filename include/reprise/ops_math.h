@@ -32,6 +32,8 @@ inline Value operator/(double a, const Value& b) { return divide(Tensor::scalar(
 REPRISE_API Value negate(const Value& x);
 inline Value operator-(const Value& x) { return negate(x); }
 REPRISE_API Value square(const Value& x);
+REPRISE_API Value sin(const Value& x);
+REPRISE_API Value cos(const Value& x);
 REPRISE_API Value tanh(const Value& x);
 
 /// Over all axes, or over `axes` (none: the value itself). keepdims leaves reduced axes with size 1.

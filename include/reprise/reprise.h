@@ -2,7 +2,11 @@
 // Everything, in one include.
 #pragma once
 
+#include "reprise/autodiff.h"
 #include "reprise/base.h"
 #include "reprise/checkpoint.h"
+#include "reprise/graph.h"
 #include "reprise/half.h"
+#include "reprise/ops.h"
 #include "reprise/plan.h"
+#include "reprise/tensor.h"

@@ -78,6 +78,11 @@ bool Scanner::at_end() {
   return at_ == text_.size();
 }
 
+std::string_view Scanner::rest() {
+  skip_blanks();
+  return text_.substr(at_);
+}
+
 char Scanner::peek() {
   skip_blanks();
   return at_ < text_.size() ? text_[at_] : '\0';

@@ -19,6 +19,7 @@ class Scanner {
   bool take(std::string_view word);
   void expect(std::string_view word);
   char peek();
+  std::string_view rest();   // what is still to be read
   std::string identifier();  // letters, digits and _
   std::int64_t integer();
   double real();

@@ -28,6 +28,24 @@ const Op table[] = {
      .may_overwrite = 1,
      .examples = "f32[2,3]; f32[0]; f64[5]; i64[3]{-5..5}",
      .doc = "x * x"},
+    {.name = "sin",
+     .infer = same_type,
+     .forward = map<[](auto x) { return std::sin(x); }>,
+     .gradient = [](const Call& c, const Values& dy) -> Values { return {dy[0] * cos(c.in())}; },
+     .cost = per_element<12>,
+     .may_overwrite = 1,
+     .examples = "f32[2,3]; f32[0]; f64[5]",
+     .onnx = "Sin",
+     .doc = "sine"},
+    {.name = "cos",
+     .infer = same_type,
+     .forward = map<[](auto x) { return std::cos(x); }>,
+     .gradient = [](const Call& c, const Values& dy) -> Values { return {-dy[0] * sin(c.in())}; },
+     .cost = per_element<12>,
+     .may_overwrite = 1,
+     .examples = "f32[2,3]; f32[0]; f64[5]",
+     .onnx = "Cos",
+     .doc = "cosine"},
     {.name = "tanh",
      .infer = same_type,
      .forward = map<[](auto x) { return std::tanh(x); }>,
@@ -45,6 +63,8 @@ std::span<const Op> unary_ops() { return table; }
 
 Value negate(const Value& x) { return record("negate", {x}); }
 Value square(const Value& x) { return record("square", {x}); }
+Value sin(const Value& x) { return record("sin", {x}); }
+Value cos(const Value& x) { return record("cos", {x}); }
 Value tanh(const Value& x) { return record("tanh", {x}); }
 
 }  // namespace reprise
