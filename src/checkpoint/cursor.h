@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a chain::Schedule: a place in a stream of actions.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "reprise/chain.h"
+
+namespace reprise::chain {
+
+class Cursor {
+ public:
+  virtual ~Cursor() = default;
+  virtual std::unique_ptr<Cursor> clone() const = 0;
+  virtual bool done() const = 0;
+  virtual Action next() = 0;
+  /// Whether the stream is still in a forward run of unknown length.
+  virtual bool is_open() const { return false; }
+  /// Ends an open run; returns its number of steps.
+  virtual std::int64_t finish() { return -1; }
+  /// The forecast, where it is known without reading the stream.
+  virtual std::optional<Forecast> closed_form() const { return std::nullopt; }
+};
+
+template <class Kind, class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw Kind(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// The checks every family shares.
+void check_steps(const char* family, std::int64_t steps);
+void check_slots(const char* family, std::int64_t slots);
+void check_cost(const char* family, const char* what, double cost);
+void check_stores(const char* family, const std::vector<Store>& stores);
+
+}  // namespace reprise::chain

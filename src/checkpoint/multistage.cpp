@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// P. Stumm and A. Walther, "MultiStage approaches for optimal offline checkpointing", SIAM J. Sci. Comput. 31(3), 2009: revolve
+// over all slots together; a slot is a depth of its stack, and the depths used most are given to the fastest store.
+#include <algorithm>
+#include <numeric>
+
+#include "checkpoint/revolve.h"
+
+namespace reprise::chain {
+namespace {
+
+struct Multistage {
+  static constexpr bool needs_data = false;
+  std::vector<int> store_of_depth;
+
+  Move move(const View& view) const {
+    std::size_t depth = view.stack.size() - (view.is_saved() ? 1 : 0);
+    std::size_t slots = store_of_depth.size() - depth;
+    return {depth < store_of_depth.size() ? store_of_depth[depth] : 0,
+            view.at + split(view.length(), static_cast<std::int64_t>(slots))};
+  }
+  bool release(const View&) const { return false; }
+};
+
+/// Writes and reads of each depth, counted by reading the plain schedule once.
+std::vector<std::int64_t> uses_of_depths(std::int64_t steps, std::int64_t slots) {
+  std::vector<std::int64_t> uses(static_cast<std::size_t>(slots));
+  for (Schedule plain = revolve(steps, slots); !plain.done();) {
+    Action action = plain.next();
+    if (auto* save = std::get_if<Save>(&action)) ++uses[static_cast<std::size_t>(save->slot)];
+    if (auto* restore = std::get_if<Restore>(&action)) ++uses[static_cast<std::size_t>(restore->slot)];
+  }
+  return uses;
+}
+
+std::vector<int> assign(const std::vector<std::int64_t>& uses, const std::vector<Store>& stores) {
+  std::vector<std::size_t> depths(uses.size());
+  std::iota(depths.begin(), depths.end(), std::size_t{0});
+  std::ranges::stable_sort(depths, [&](std::size_t a, std::size_t b) { return uses[a] > uses[b]; });
+  std::vector<int> store_of_depth(uses.size());
+  int store = 0;
+  std::int64_t filled = 0;
+  for (std::size_t depth : depths) {
+    while (filled == stores[static_cast<std::size_t>(store)].capacity) {
+      ++store;
+      filled = 0;
+    }
+    store_of_depth[depth] = store;
+    ++filled;
+  }
+  return store_of_depth;
+}
+
+}  // namespace
+
+Schedule multistage(std::int64_t steps, std::vector<Store> stores) {
+  check_steps("multistage", steps);
+  check_stores("multistage", stores);
+  std::int64_t slots = 0, most = std::max<std::int64_t>(steps - 1, 1);
+  for (const Store& store : stores) slots = std::min(most, slots + std::min(most, store.capacity));
+  Multistage policy{assign(uses_of_depths(steps, slots), stores)};
+  return walk({.steps = steps, .stores = std::move(stores)}, std::move(policy));
+}
+
+}  // namespace reprise::chain
