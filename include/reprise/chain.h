@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that reverse a chain of steps in little memory: streams of small records, with their forecasts and a judge.
 //
-// The chain. Step i turns state x_i into x_{i+1}; steps run 0..n-1. Reversing step i needs x_i, and steps are reversed in
-// the order n-1..0. One state is *in hand* (the solver's working memory, outside every store); others are in stores.
+// The chain. Step i turns state x_i into x_{i+1}; steps run 0..n-1. Reversing step i needs x_i, and steps are reversed
+// in the order n-1..0. One state is *in hand* (the solver's working memory, outside every store); others are in stores.
 //
 // What is counted.
 //   - An advance is one run of a step made by an `Advance` record: from x_i in hand to x_{i+1} in hand.
-//   - Reversing step i with x_i in hand runs no counted step: what `backward` does inside (it may well recompute step i to
+//   - Reversing step i with x_i in hand runs no counted step: what `backward` does inside (it may well recompute step i
+//   to
 //     linearise it) is its own affair, the same in every schedule. So x_n is never formed by a schedule whose length is
 //     known; the driver runs step n-1 once more if the seed is a function of x_n.
 //   - x_0 starts in hand and takes a slot like any other state when it is saved; the state in hand takes none.
-// This is Griewank & Walther's convention ("Algorithm 799: revolve", 2000): t(n,s) = r n - C(s+r, s+1), where r is the least
-// number with C(s+r, s) >= n; t(10,3) = 15. Their s counts the slot of x_0. checkpoint_schedules counts the forward step that
-// precedes each reversal as well, so its totals for Revolve and Multistage are t(n,s) + n. Mixed schedules (`mixed`) have to
-// run a step to obtain the data that reverse it, so there all runs are counted, as in Maddison (2024) and that package.
+// This is Griewank & Walther's convention ("Algorithm 799: revolve", 2000): t(n,s) = r n - C(s+r, s+1), where r is the
+// least number with C(s+r, s) >= n; t(10,3) = 15. Their s counts the slot of x_0. checkpoint_schedules counts the
+// forward step that precedes each reversal as well, so its totals for Revolve and Multistage are t(n,s) + n. Mixed
+// schedules (`mixed`) have to run a step to obtain the data that reverse it, so there all runs are counted, as in
+// Maddison (2024) and that package.
 #pragma once
 
 #include <cstdint>
@@ -100,13 +102,13 @@ struct Store {
 
 /// What a schedule is made for, and what its judge holds it to.
 struct Chain {
-  std::int64_t steps = 0;                 // -1: not known yet
-  std::vector<Store> stores;              // `store` of a record indexes these
-  std::vector<double> step_costs = {};    // of step i; empty: 1 each
-  std::vector<std::int64_t> sizes = {};   // of x_i; empty: `state_size` each
+  std::int64_t steps = 0;                // -1: not known yet
+  std::vector<Store> stores;             // `store` of a record indexes these
+  std::vector<double> step_costs = {};   // of step i; empty: 1 each
+  std::vector<std::int64_t> sizes = {};  // of x_i; empty: `state_size` each
   std::int64_t state_size = 1;
-  std::int64_t data_size = 1;             // of a step's data, in mixed schedules
-  bool needs_data = false;                // a step is reversed from its data (mixed), not from its state
+  std::int64_t data_size = 1;  // of a step's data, in mixed schedules
+  bool needs_data = false;     // a step is reversed from its data (mixed), not from its state
 };
 
 struct StoreUse {
@@ -130,8 +132,8 @@ class Cursor;
 
 /// A stream of actions, made as it is read. Copies go on from where the original stands.
 ///   for (chain::Schedule s = chain::revolve(10, 3); !s.done();) act(s.next());
-/// The last action is always Reverse{0}. A schedule of unknown length (`online`, `online_two_level`) gives forward actions,
-/// one step at a time, until `finish` is called; then those that reverse what was run.
+/// The last action is always Reverse{0}. A schedule of unknown length (`online`, `online_two_level`) gives forward
+/// actions, one step at a time, until `finish` is called; then those that reverse what was run.
 class REPRISE_API Schedule {
  public:
   Schedule(Chain chain, std::unique_ptr<Cursor> cursor);
@@ -164,7 +166,8 @@ class REPRISE_API Schedule {
 
 /// Keeps every state: no step runs twice.
 REPRISE_API Schedule keep_all(std::int64_t steps);
-/// Keeps x_0, x_interval, x_2interval, ...; each segment runs once more, kept whole, when its turn to be reversed comes.
+/// Keeps x_0, x_interval, x_2interval, ...; each segment runs once more, kept whole, when its turn to be reversed
+/// comes.
 REPRISE_API Schedule every(std::int64_t steps, std::int64_t interval);
 /// As `every`, with `segments` segments of floor(steps/segments) steps, the last one taking the rest.
 REPRISE_API Schedule uniform(std::int64_t steps, std::int64_t segments);
@@ -177,21 +180,22 @@ REPRISE_API Schedule revolve(std::int64_t steps, std::int64_t slots);
 REPRISE_API std::int64_t revolve_advances(std::int64_t steps, std::int64_t slots);
 
 struct Weighted {
-  std::vector<double> step_costs;    // one per step
-  std::vector<std::int64_t> sizes;   // of x_0..x_{n-1}, one per step
-  std::int64_t capacity = 0;         // of the one store, in the unit of the sizes
-  std::int64_t levels = 1024;        // finest resolution of the capacity: past it, sizes are rounded up
+  std::vector<double> step_costs;   // one per step
+  std::vector<std::int64_t> sizes;  // of x_0..x_{n-1}, one per step
+  std::int64_t capacity = 0;        // of the one store, in the unit of the sizes
+  std::int64_t levels = 1024;       // finest resolution of the capacity: past it, sizes are rounded up
 };
-/// Unequal costs and sizes, by dynamic programming over (first, last, free capacity): O(n^3 levels) time, O(n^2 levels) memory.
-/// With equal sizes the cost is the least possible. With unequal sizes it is the least among schedules that keep a saved
-/// state until its step is reversed; giving one up early and saving it again later can, rarely, be cheaper.
+/// Unequal costs and sizes, by dynamic programming over (first, last, free capacity): O(n^3 levels) time, O(n^2 levels)
+/// memory. With equal sizes the cost is the least possible. With unequal sizes it is the least among schedules that
+/// keep a saved state until its step is reversed; giving one up early and saving it again later can, rarely, be
+/// cheaper.
 REPRISE_API Schedule weighted(const Weighted& request);
 
 struct Mixed {
   std::int64_t steps = 0;
-  std::int64_t capacity = 0;    // in the unit of the two sizes
+  std::int64_t capacity = 0;  // in the unit of the two sizes
   std::int64_t state_size = 1;
-  std::int64_t data_size = 1;   // of the data that reverse one step
+  std::int64_t data_size = 1;  // of the data that reverse one step
 };
 /// A slot holds a state or one step's data, whichever leads to the fewest runs of steps (Maddison 2024, there for equal
 /// sizes). O(n^2 capacity) time at worst, O(n capacity) memory; sizes are taken in units of their common divisor.
@@ -199,17 +203,18 @@ REPRISE_API Schedule mixed(const Mixed& request);
 
 // Several stores, the fastest first.
 
-/// x_0, x_period, ... go to the second store (as large as need be); each segment is reversed by `revolve` in `slots` slots of
-/// the first. A period of 0 stands for the cheapest one.
+/// x_0, x_period, ... go to the second store (as large as need be); each segment is reversed by `revolve` in `slots`
+/// slots of the first. A period of 0 stands for the cheapest one.
 struct Periodic {
   std::int64_t steps = 0, slots = 0, period = 0;
   double write_cost = 0, read_cost = 0;  // of the second store
 };
 REPRISE_API Schedule periodic(const Periodic& request);
 
-/// The cheapest schedule for any number of stores (H-Revolve, Herrmann & Pallez 2020): older states in slower stores, a state
-/// read from a slow store may move to a faster one. The least cost there is if the first store costs nothing, else the
-/// least among schedules of that shape. O(n^2) time for each slot of a store that is neither free nor unlimited.
+/// The cheapest schedule for any number of stores (H-Revolve, Herrmann & Pallez 2020): older states in slower stores, a
+/// state read from a slow store may move to a faster one. The least cost there is if the first store costs nothing,
+/// else the least among schedules of that shape. O(n^2) time for each slot of a store that is neither free nor
+/// unlimited.
 REPRISE_API Schedule hierarchical(std::int64_t steps, std::vector<Store> stores);
 /// `hierarchical` with free memory of `slots` slots and an unlimited disk (Aupy, Herrmann, Hovland & Robert 2016).
 REPRISE_API Schedule disk_revolve(std::int64_t steps, std::int64_t slots, double write_cost, double read_cost);
@@ -219,11 +224,11 @@ REPRISE_API Schedule multistage(std::int64_t steps, std::vector<Store> stores);
 
 // Length unknown until the run ends.
 
-/// Wang, Moin & Iaccarino (2009): at every moment the states kept are such that no step need run more often than under
-/// `revolve` for the length reached, give or take one for the run's end.
+/// Wang, Moin & Iaccarino (2009): wherever the run ends, no step runs oftener than under `revolve` for one step more.
 REPRISE_API Schedule online(std::int64_t slots);
 /// Every period-th state goes to the second store, which must be as large as the run asks; segments as in `periodic`.
-REPRISE_API Schedule online_two_level(std::int64_t period, std::int64_t slots, double write_cost = 0, double read_cost = 0);
+REPRISE_API Schedule online_two_level(std::int64_t period, std::int64_t slots, double write_cost = 0,
+                                      double read_cost = 0);
 
 /// What the judge found by simulating the stores after every action.
 struct Verdict {

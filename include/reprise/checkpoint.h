@@ -2,6 +2,7 @@
 // Reversing a chain of steps in little memory, with your own state type: everything of the room, in one include.
 #pragma once
 
+#include "reprise/chain.h"
 #include "reprise/checkpoint_errors.h"
 #include "reprise/serial.h"
 #include "reprise/stores.h"

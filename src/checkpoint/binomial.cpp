@@ -90,12 +90,12 @@ std::int64_t split(std::int64_t n, std::int64_t s) {
   if (n <= s + 1) return 1;
   // All in terms of b = beta(s, r-1) and beta(s, r), by beta(s-1, r) = beta(s, r) s / (s+r) and the like.
   auto [r, here, b] = row_for(n, s);
-  Wide left = b * (r - 1) / (s + r - 1);                       // beta(s, r-2)
-  Wide below = b * s / (s + r - 1);                            // beta(s-1, r-1)
-  Wide lower = below * (s - 1) / (s + r - 2);                  // beta(s-2, r-1)
+  Wide left = b * (r - 1) / (s + r - 1);       // beta(s, r-2)
+  Wide below = b * s / (s + r - 1);            // beta(s-1, r-1)
+  Wide lower = below * (s - 1) / (s + r - 2);  // beta(s-2, r-1)
   if (n <= b + lower) return static_cast<std::int64_t>(left);
-  Wide lowest = here * s / (s + r) * (s - 1) / (s + r - 1);    // beta(s-2, r)
-  lowest = lowest * (s - 2) / (s + r - 2);                     // beta(s-3, r), 0 for s = 2
+  Wide lowest = here * s / (s + r) * (s - 1) / (s + r - 1);  // beta(s-2, r)
+  lowest = lowest * (s - 2) / (s + r - 2);                   // beta(s-3, r), 0 for s = 2
   if (n >= here - lowest) return static_cast<std::int64_t>(b);
   return static_cast<std::int64_t>(n - below - lower);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers behind revolve (Griewank & Walther 2000), in closed form. n steps, s slots, x_0 in hand and not yet saved.
+// The numbers behind revolve (Griewank & Walther 2000), in closed form. n steps, s slots, x_0 in hand and not yet
+// saved.
 #pragma once
 
 #include <cstdint>

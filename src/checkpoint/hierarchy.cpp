@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// J. Herrmann and G. Pallez, "H-Revolve: a framework for adjoint computation on synchronous hierarchical platforms", ACM TOMS
-// 46(2), 2020; with an unlimited last store, G. Aupy, J. Herrmann, P. Hovland and Y. Robert, "Optimal multistage algorithm for
-// adjoint computation", 2016. Older states are in slower stores. For store k with m slots free, all faster stores empty:
+// J. Herrmann and G. Pallez, "H-Revolve: a framework for adjoint computation on synchronous hierarchical platforms",
+// ACM TOMS 46(2), 2020; with an unlimited last store, G. Aupy, J. Herrmann, P. Hovland and Y. Robert, "Optimal
+// multistage algorithm for adjoint computation", 2016. Older states are in slower stores. For store k with m slots
+// free, all faster stores empty:
 //   free(k, m, n)   x_0 in hand, not saved:   min of free(k-1, all, n) and write_k + kept(k, m-1, n)
 //   kept(k, m, n)   x_0 in hand and in k:     min over j of  j + free(k, m, n-j) + read_k + back(k, m, j)
 //   back(k, m, n)   x_0 just read from k:     min of kept(k, m, n) and free(k, m+1, n), which takes it out of k
@@ -51,7 +52,8 @@ void add_rows(Level& level, const Store& store, const Costs& faster) {
     kept[n] = split.value(n, j);
     jumps[n] = static_cast<std::int32_t>(j);
     more[n] = std::min(faster[n], store.write_cost + kept[n]);
-    split.append(static_cast<double>(n) + store.read_cost + std::min(kept[n], more[n]), unsaved ? (*unsaved)[n] : more[n]);
+    split.append(static_cast<double>(n) + store.read_cost + std::min(kept[n], more[n]),
+                 unsaved ? (*unsaved)[n] : more[n]);
   }
   level.kept.push_back(std::move(kept));
   level.jumps.push_back(std::move(jumps));
@@ -73,7 +75,9 @@ struct Hierarchy {
   std::vector<Level> levels;
 
   const Level& level(int k) const { return levels[static_cast<std::size_t>(k)]; }
-  std::int64_t room(const View& view, int k) const { return std::max<std::int64_t>(level(k).capacity - view.used(k), 0); }
+  std::int64_t room(const View& view, int k) const {
+    return std::max<std::int64_t>(level(k).capacity - view.used(k), 0);
+  }
 
   Move move(const View& view) const {
     std::int64_t n = view.length();
@@ -100,8 +104,10 @@ Hierarchy solve(std::int64_t steps, const std::vector<Store>& stores) {
   std::fill_n(faster.begin(), std::min<std::size_t>(faster.size(), 2), 0.0);
   for (const Store& store : stores) {
     bool is_free = hierarchy.levels.empty() && store.write_cost == 0 && store.read_cost == 0;
-    Level level = is_free ? Level{.is_free = true, .capacity = std::min(store.capacity, steps)} : solve_level(steps, store, faster);
-    for (std::int64_t n = 0; n <= steps; ++n) faster[static_cast<std::size_t>(n)] = level.unsaved_cost(level.capacity, n);
+    Level level = is_free ? Level{.is_free = true, .capacity = std::min(store.capacity, steps)}
+                          : solve_level(steps, store, faster);
+    for (std::int64_t n = 0; n <= steps; ++n)
+      faster[static_cast<std::size_t>(n)] = level.unsaved_cost(level.capacity, n);
     hierarchy.levels.push_back(std::move(level));
   }
   return hierarchy;
@@ -111,11 +117,13 @@ void check_table(std::int64_t steps, const std::vector<Store>& stores) {
   constexpr double most_entries = 0x1p26;
   double rows = 0;
   for (const Store& store : stores)
-    if (store.capacity < steps - 1 && (store.write_cost > 0 || store.read_cost > 0)) rows += static_cast<double>(store.capacity);
+    if (store.capacity < steps - 1 && (store.write_cost > 0 || store.read_cost > 0))
+      rows += static_cast<double>(store.capacity);
   if (rows * static_cast<double>(steps) > most_entries)
-    refuse<BadRequest>("[chain] hierarchical: {} steps and {:.0f} slots that cost something need more than {:.0f} table entries: "
-                       "use chain::multistage or chain::periodic",
-                       steps, rows, most_entries);
+    refuse<BadRequest>(
+        "[chain] hierarchical: {} steps and {:.0f} slots that cost something need more than {:.0f} table entries: "
+        "use chain::multistage or chain::periodic",
+        steps, rows, most_entries);
 }
 
 }  // namespace

@@ -18,7 +18,10 @@ struct Held {
 class Simulation {
  public:
   explicit Simulation(const Chain& chain)
-      : chain_(chain), slots_(chain.stores.size()), size_(chain.stores.size()), count_(chain.stores.size()),
+      : chain_(chain),
+        slots_(chain.stores.size()),
+        size_(chain.stores.size()),
+        count_(chain.stores.size()),
         to_reverse_(chain.steps) {
     measured_.steps = chain.steps;
     measured_.stores.resize(chain.stores.size());
@@ -58,13 +61,15 @@ class Simulation {
                   : fmt::format("needs x_{}, but no state is in hand", step);
   }
   std::string run(std::int64_t step) {
-    if (to_reverse_ >= 0 && step >= to_reverse_) return fmt::format("runs step {}, which is already reversed or not there", step);
+    if (to_reverse_ >= 0 && step >= to_reverse_)
+      return fmt::format("runs step {}, which is already reversed or not there", step);
     measured_.cost += step_cost(step);
     state_ = step + 1;
     return "";
   }
   std::string no_such_place(int store, std::int64_t slot) const {
-    if (store < 0 || static_cast<std::size_t>(store) >= slots_.size()) return fmt::format("store {} does not exist", store);
+    if (store < 0 || static_cast<std::size_t>(store) >= slots_.size())
+      return fmt::format("store {} does not exist", store);
     return slot < 0 ? fmt::format("slot {} does not exist", slot) : "";
   }
   std::optional<Held>& at(int store, std::int64_t slot) {
@@ -98,8 +103,10 @@ class Simulation {
   std::string rule(const Save& a) {
     if (auto broken = no_such_place(a.store, a.slot); !broken.empty()) return broken;
     if (a.content == Content::state && state_ != a.step) return not_in_hand(a.step);
-    if (a.content == Content::data && data_ != a.step) return fmt::format("the data of step {} are not in hand", a.step);
-    if (at(a.store, a.slot)) return fmt::format("slot {} is full: it holds that of step {}", a.slot, at(a.store, a.slot)->step);
+    if (a.content == Content::data && data_ != a.step)
+      return fmt::format("the data of step {} are not in hand", a.step);
+    if (at(a.store, a.slot))
+      return fmt::format("slot {} is full: it holds that of step {}", a.slot, at(a.store, a.slot)->step);
     auto k = static_cast<std::size_t>(a.store);
     at(a.store, a.slot) = Held{a.step, a.content};
     size_[k] += size_of(*at(a.store, a.slot));
@@ -110,7 +117,8 @@ class Simulation {
     use.peak = std::max(use.peak, size_[k]);
     measured_.cost += chain_.stores[k].write_cost;
     if (size_[k] > chain_.stores[k].capacity)
-      return fmt::format("store {} holds {}, more than its capacity of {}", a.store, size_[k], chain_.stores[k].capacity);
+      return fmt::format("store {} holds {}, more than its capacity of {}", a.store, size_[k],
+                         chain_.stores[k].capacity);
     return a.slot >= use.slots ? fmt::format("slot {} is used while {} slots are enough", a.slot, use.slots) : "";
   }
   std::string missing(int store, std::int64_t slot, std::int64_t step, std::optional<Content> content) {
@@ -157,12 +165,14 @@ class Simulation {
 
 std::string difference(const Forecast& forecast, const Forecast& measured) {
   auto near = [](double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(a) + std::abs(b)); };
-  if (forecast.steps != measured.steps) return fmt::format("{} steps were forecast, {} ran", forecast.steps, measured.steps);
+  if (forecast.steps != measured.steps)
+    return fmt::format("{} steps were forecast, {} ran", forecast.steps, measured.steps);
   if (forecast.advances != measured.advances)
     return fmt::format("{} advances were forecast, {} were made", forecast.advances, measured.advances);
   if (forecast.records != measured.records)
     return fmt::format("{} records were forecast, {} were made", forecast.records, measured.records);
-  if (!near(forecast.cost, measured.cost)) return fmt::format("a cost of {} was forecast, it was {}", forecast.cost, measured.cost);
+  if (!near(forecast.cost, measured.cost))
+    return fmt::format("a cost of {} was forecast, it was {}", forecast.cost, measured.cost);
   if (!near(forecast.extra, measured.extra))
     return fmt::format("an extra cost of {} was forecast, it was {}", forecast.extra, measured.extra);
   if (forecast.stores != measured.stores) return "the stores were not used as forecast";
@@ -180,7 +190,9 @@ std::string replay(Simulation& simulation, const std::function<Action()>& next, 
   return simulation.all_empty() ? "" : "all steps are reversed, but something is still stored";
 }
 
-Verdict verdict(std::string why, const Simulation& simulation) { return {why.empty(), std::move(why), simulation.measured()}; }
+Verdict verdict(std::string why, const Simulation& simulation) {
+  return {why.empty(), std::move(why), simulation.measured()};
+}
 
 }  // namespace
 
@@ -195,7 +207,8 @@ Verdict judge(const Chain& chain, const std::function<Action()>& next) {
 Verdict judge(Schedule schedule) {
   Verdict result = judge(schedule.chain(), [&] { return schedule.next(); });
   if (!result.ok) return result;
-  result.why = schedule.done() ? difference(schedule.forecast(), result.measured) : "all steps are reversed, but actions are left";
+  result.why = schedule.done() ? difference(schedule.forecast(), result.measured)
+                               : "all steps are reversed, but actions are left";
   result.ok = result.why.empty();
   return result;
 }
@@ -208,12 +221,15 @@ Verdict judge(Schedule schedule, std::int64_t finish_after) {
     Action action = schedule.next();
     ++count;
     std::string broken = simulation.apply(action);
-    if (!broken.empty()) return verdict(fmt::format("action {} ({}): {}", count, to_string(action), broken), simulation);
+    if (!broken.empty())
+      return verdict(fmt::format("action {} ({}): {}", count, to_string(action), broken), simulation);
     if (auto* advance = std::get_if<Advance>(&action)) reached = advance->to;
   }
   schedule.finish();
   simulation.set_steps(finish_after);
-  Verdict result = verdict(replay(simulation, [&] { return schedule.next(); }, count), simulation);
+  Verdict result = verdict(replay(
+                               simulation, [&] { return schedule.next(); }, count),
+                           simulation);
   if (result.ok) result.why = difference(schedule.forecast(), result.measured);
   result.ok = result.why.empty();
   return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// min over j of p(j) + q(n-j), for n = 2, 3, ... in turn, while p and q grow by one value each time. As long as both are
-// convex the best j moves by at most one from n to n+1, so n costs O(1); once one is not, O(n). Exact either way.
+// min over j of p(j) + q(n-j), for n = 2, 3, ... in turn, while p and q grow by one value each time. As long as both
+// are convex the best j moves by at most one from n to n+1, so n costs O(1); once one is not, O(n). Exact either way.
 #pragma once
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A slot holds a state or the data that reverse one step: J. R. Maddison, "Step-based checkpointing with high-level
-// algorithmic differentiation", 2024, with sizes of one's own. With x_0 in hand and m of the capacity free, the fewest runs of
-// steps that reverse n of them are
+// algorithmic differentiation", 2024, with sizes of one's own. With x_0 in hand and m of the capacity free, the fewest
+// runs of steps that reverse n of them are
 //   runs(1, m) = 1,
 //   runs(n, m) = min of  1 + runs(n-1, m - data)                             run step 0, save its data, go on from x_1
 //                   and  k + runs(n-k, m - state) + runs(k, m), 0 < k < n    save x_0, advance to x_k, come back later.
@@ -63,7 +63,9 @@ void solve(Table& t) {
   t.choices.assign(static_cast<std::size_t>((t.capacity + 1) * (t.steps + 1)), Table::record);
   std::vector<std::vector<double>> rows;
   for (std::int64_t m = 0; m <= t.capacity; ++m) {
-    auto below = [&](std::int64_t size) { return m >= size ? rows[static_cast<std::size_t>(m - size)].data() : nullptr; };
+    auto below = [&](std::int64_t size) {
+      return m >= size ? rows[static_cast<std::size_t>(m - size)].data() : nullptr;
+    };
     rows.push_back(solve_row(t.steps, below(t.state), below(t.data), t.choices.data() + m * (t.steps + 1)));
     if (m >= std::max(t.state, t.data)) rows[static_cast<std::size_t>(m - std::max(t.state, t.data))] = {};
   }
@@ -73,14 +75,15 @@ void solve(Table& t) {
 void check(const Mixed& r) {
   check_steps("mixed", r.steps);
   if (r.state_size <= 0 || r.data_size <= 0)
-    refuse<BadRequest>("[chain] mixed: sizes of {} for a state and {} for a step's data: give sizes above 0", r.state_size,
-                       r.data_size);
+    refuse<BadRequest>("[chain] mixed: sizes of {} for a state and {} for a step's data: give sizes above 0",
+                       r.state_size, r.data_size);
   if (r.capacity < 0) refuse<BadRequest>("[chain] mixed: a capacity of {}: give one that is not negative", r.capacity);
 }
 
 Table in_units(const Mixed& r) {
   std::int64_t unit = std::gcd(r.state_size, r.data_size);
-  Table table{.steps = r.steps, .capacity = r.capacity / unit, .state = r.state_size / unit, .data = r.data_size / unit};
+  Table table{
+      .steps = r.steps, .capacity = r.capacity / unit, .state = r.state_size / unit, .data = r.data_size / unit};
   // More than all data, or all states, is never filled.
   std::int64_t larger = std::max(table.state, table.data);
   if (r.steps < table.capacity / larger) table.capacity = r.steps * larger;
@@ -95,16 +98,21 @@ Schedule mixed(const Mixed& request) {
   constexpr double most_entries = 0x1p26;
   double entries = static_cast<double>(table.capacity + 1) * static_cast<double>(table.steps + 1);
   if (entries > most_entries)
-    refuse<BadRequest>("[chain] mixed: {} steps and a capacity of {} units need a table of {:.0f} entries, more than {:.0f}: "
-                       "give sizes and capacity in a coarser unit",
-                       request.steps, table.capacity, entries, most_entries);
+    refuse<BadRequest>(
+        "[chain] mixed: {} steps and a capacity of {} units need a table of {:.0f} entries, more than {:.0f}: "
+        "give sizes and capacity in a coarser unit",
+        request.steps, table.capacity, entries, most_entries);
   solve(table);
   if (std::isinf(table.runs))
-    refuse<DoesNotFit>("[chain] mixed: a capacity of {} holds neither x_0 (size {}) nor the data of all steps but the last "
-                       "({} of size {}): give at least the smaller",
-                       request.capacity, request.state_size, request.steps - 1, request.data_size);
-  Chain chain{.steps = request.steps, .stores = {{.name = "memory", .capacity = request.capacity}}, .state_size = request.state_size,
-              .data_size = request.data_size, .needs_data = true};
+    refuse<DoesNotFit>(
+        "[chain] mixed: a capacity of {} holds neither x_0 (size {}) nor the data of all steps but the last "
+        "({} of size {}): give at least the smaller",
+        request.capacity, request.state_size, request.steps - 1, request.data_size);
+  Chain chain{.steps = request.steps,
+              .stores = {{.name = "memory", .capacity = request.capacity}},
+              .state_size = request.state_size,
+              .data_size = request.data_size,
+              .needs_data = true};
   return walk(std::move(chain), std::move(table));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// P. Stumm and A. Walther, "MultiStage approaches for optimal offline checkpointing", SIAM J. Sci. Comput. 31(3), 2009: revolve
-// over all slots together; a slot is a depth of its stack, and the depths used most are given to the fastest store.
+// P. Stumm and A. Walther, "MultiStage approaches for optimal offline checkpointing", SIAM J. Sci. Comput. 31(3), 2009:
+// revolve over all slots together; a slot is a depth of its stack, and the depths used most are given to the fastest
+// store.
 #include <algorithm>
 #include <numeric>
 

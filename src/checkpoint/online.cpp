@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs whose length is not known until they end. `online` is Q. Wang, P. Moin and G. Iaccarino, "Minimal repetition dynamic
-// checkpointing algorithm for unsteady adjoint calculation", SIAM J. Sci. Comput. 31(4), 2009: kept states have levels, and one
-// that a later state of higher level makes superfluous is given up first. When the run ends, what is kept is the stack that
-// revolve goes on from. `online_two_level` keeps every period-th state in an unlimited store.
+// Runs whose length is not known until they end. `online` is Q. Wang, P. Moin and G. Iaccarino, "Minimal repetition
+// dynamic checkpointing algorithm for unsteady adjoint calculation", SIAM J. Sci. Comput. 31(4), 2009: kept states have
+// levels, and one that a later state of higher level makes superfluous is given up first. When the run ends, what is
+// kept is the stack that revolve goes on from. `online_two_level` keeps every period-th state in an unlimited store.
 #include <algorithm>
 #include <limits>
 #include <queue>
@@ -20,7 +20,10 @@ class Online : public Cursor {
  public:
   Online(Placement placement, Policy policy) : placement_(std::move(placement)), policy_(policy) {}
   Online(const Online& other)
-      : placement_(other.placement_), policy_(other.policy_), at_(other.at_), pending_(other.pending_),
+      : placement_(other.placement_),
+        policy_(other.policy_),
+        at_(other.at_),
+        pending_(other.pending_),
         reversal_(other.reversal_ ? other.reversal_->clone() : nullptr) {}
 
   std::unique_ptr<Cursor> clone() const override { return std::make_unique<Online>(*this); }

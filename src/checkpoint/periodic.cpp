@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periodic schedules over two stores (J. Herrmann, "Periodicity in optimal hierarchical checkpointing schemes for adjoint
-// computations", 2021, shows that the best unlimited ones are periodic but for their ends).
+// Periodic schedules over two stores (J. Herrmann, "Periodicity in optimal hierarchical checkpointing schemes for
+// adjoint computations", 2021, shows that the best unlimited ones are periodic but for their ends).
 #include <algorithm>
 
 #include "checkpoint/two_level.h"

@@ -37,8 +37,9 @@ std::int64_t revolve_advances(std::int64_t steps, std::int64_t slots) {
   check_slots("revolve_advances", slots);
   std::int64_t advances = least_advances(steps, slots);
   if (advances == std::numeric_limits<std::int64_t>::max())
-    refuse<BadRequest>("[chain] revolve_advances: {} steps in {} slots take more advances than an integer holds: give more slots",
-                       steps, slots);
+    refuse<BadRequest>(
+        "[chain] revolve_advances: {} steps in {} slots take more advances than an integer holds: give more slots",
+        steps, slots);
   return advances;
 }
 

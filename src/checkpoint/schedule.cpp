@@ -115,7 +115,8 @@ bool Schedule::is_online() const { return start_->is_open(); }
 
 void Schedule::finish() {
   if (!is_online())
-    refuse<OutOfTurn>("[chain] finish: this schedule was made for {} steps and ends by itself: use chain::online", steps());
+    refuse<OutOfTurn>("[chain] finish: this schedule was made for {} steps and ends by itself: use chain::online",
+                      steps());
   if (!cursor_->is_open())
     refuse<OutOfTurn>("[chain] finish: the run has already ended after {} steps: make a new schedule", steps());
   chain_.steps = cursor_->finish();
@@ -123,7 +124,8 @@ void Schedule::finish() {
 
 Forecast Schedule::forecast() const {
   if (steps() < 0)
-    refuse<OutOfTurn>("[chain] forecast: the number of steps is not known yet: use forecast_at, or finish the run first");
+    refuse<OutOfTurn>(
+        "[chain] forecast: the number of steps is not known yet: use forecast_at, or finish the run first");
   if (auto known = start_->closed_form()) return *known;
   return read_ahead(chain_, *start_->clone(), steps());
 }
@@ -138,10 +140,12 @@ Forecast Schedule::forecast_at(std::int64_t steps) const {
 void check_steps(const char* family, std::int64_t steps) {
   if (steps < 0) refuse<BadRequest>("[chain] {}: {} steps: give a number of steps that is not negative", family, steps);
   if (steps > most_steps)
-    refuse<BadRequest>("[chain] {}: {} steps: schedules end at {}, so make one step of several", family, steps, most_steps);
+    refuse<BadRequest>("[chain] {}: {} steps: schedules end at {}, so make one step of several", family, steps,
+                       most_steps);
 }
 void check_slots(const char* family, std::int64_t slots) {
-  if (slots <= 0) refuse<BadRequest>("[chain] {}: {} slots: the first state needs one, so give at least 1", family, slots);
+  if (slots <= 0)
+    refuse<BadRequest>("[chain] {}: {} slots: the first state needs one, so give at least 1", family, slots);
 }
 void check_cost(const char* family, const char* what, double cost) {
   if (!(cost >= 0) || std::isinf(cost))
@@ -152,8 +156,8 @@ void check_stores(const char* family, const std::vector<Store>& stores) {
   std::int64_t most = 0;
   for (const Store& store : stores) {
     if (store.capacity < 0)
-      refuse<BadRequest>("[chain] {}: store '{}' has a capacity of {}: give one that is not negative", family, store.name,
-                         store.capacity);
+      refuse<BadRequest>("[chain] {}: store '{}' has a capacity of {}: give one that is not negative", family,
+                         store.name, store.capacity);
     check_cost(family, "a store's write cost", store.write_cost);
     check_cost(family, "a store's read cost", store.read_cost);
     most = std::max(most, store.capacity);
@@ -172,8 +176,8 @@ std::string to_string(const Action& action) {
       return fmt::format("save {} in slot {} of store {}", thing(a.step, a.content), a.slot, a.store);
     }
     std::string operator()(const Restore& a) const {
-      return fmt::format("{} {} from slot {} of store {}", a.last ? "take" : "restore", thing(a.step, a.content), a.slot,
-                         a.store);
+      return fmt::format("{} {} from slot {} of store {}", a.last ? "take" : "restore", thing(a.step, a.content),
+                         a.slot, a.store);
     }
     std::string operator()(const Drop& a) const {
       return fmt::format("drop x_{} from slot {} of store {}", a.step, a.slot, a.store);

@@ -23,7 +23,8 @@ struct Segments {
   }
   bool release(const View&) const { return false; }
 
-  /// While segment i is reversed the slots hold the i + 1 first states and the inside but its last state, which is in hand.
+  /// While segment i is reversed the slots hold the i + 1 first states and the inside but its last state, which is in
+  /// hand.
   std::int64_t slots() const {
     std::int64_t most = 0;
     for (std::int64_t i : {std::int64_t{0}, count - 2, count - 1}) {

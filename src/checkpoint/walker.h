@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine behind all schedules that keep a saved state until its step is reversed. What is saved then forms a stack,
-// and a family has to answer only two questions: where to go next from the state in hand, and whether a state just read
-// may leave its slot. State: the stack, so O(slots).
+// The machine behind all schedules that keep a saved state until its step is reversed. What is saved then forms a
+// stack, and a family has to answer only two questions: where to go next from the state in hand, and whether a state
+// just read may leave its slot. State: the stack, so O(slots).
 #pragma once
 
 #include <cassert>
@@ -46,21 +46,20 @@ struct View {
 
   std::int64_t length() const { return end - at; }
   /// Whether x_at is itself saved.
-  bool is_saved() const {
-    return !stack.empty() && stack.back().step == at && stack.back().content == Content::state;
-  }
+  bool is_saved() const { return !stack.empty() && stack.back().step == at && stack.back().content == Content::state; }
   std::int64_t used(int store) const { return stores[static_cast<std::size_t>(store)].used(); }
 };
 
-/// Save x_at in `store` (none if it is saved already) and advance to `to`; or, if `record`, run step `at` and save its data.
+/// Save x_at in `store` (none if it is saved already) and advance to `to`; or, if `record`, run step `at` and save its
+/// data.
 struct Move {
   int store;
   std::int64_t to;
   bool record = false;
 };
 
-/// Policy: Move move(const View&) const, for length() >= 2; bool release(const View&) const, for length() >= 2 and x_at just
-/// read from the top of the stack: whether it leaves its slot; static constexpr bool needs_data.
+/// Policy: Move move(const View&) const, for length() >= 2; bool release(const View&) const, for length() >= 2 and x_at
+/// just read from the top of the stack: whether it leaves its slot; static constexpr bool needs_data.
 template <class Policy>
 class Walker : public Cursor {
  public:
@@ -152,7 +151,8 @@ class Walker : public Cursor {
 
 template <class Policy>
 Schedule walk(Chain chain, Policy policy) {
-  auto cursor = std::make_unique<Walker<Policy>>(std::make_shared<const Policy>(std::move(policy)), chain.steps, chain.stores.size());
+  auto cursor = std::make_unique<Walker<Policy>>(std::make_shared<const Policy>(std::move(policy)), chain.steps,
+                                                 chain.stores.size());
   return Schedule(std::move(chain), std::move(cursor));
 }
 
