@@ -8,7 +8,8 @@
 namespace reprise {
 namespace {
 
-bool is_constant(const Value& v) { return v.graph()->node(v.ref().node).op == &constant_op; }
+// Without inputs a graph is an expression of constants: it can be copied into any other.
+bool is_constant(const Value& v) { return v.graph()->inputs.empty(); }
 
 // The graph that a node over these inputs belongs to: constants follow, everything else leads.
 std::shared_ptr<Graph> common_graph(const Op& op, const Values& inputs) {
@@ -19,13 +20,28 @@ std::shared_ptr<Graph> common_graph(const Op& op, const Values& inputs) {
     if (graph) fail("[{}] the inputs belong to two different graphs: record both in one function", op.name);
     graph = v.graph();
   }
-  if (!graph && inputs.empty()) fail("[{}] needs at least one input to know its graph", op.name);
+  if (inputs.empty()) fail("[{}] needs at least one input to know its graph", op.name);
   return graph ? graph : inputs[0].graph();
 }
 
+// Copies what a constant expression is made of, and nothing else of its graph.
+Ref copy_expression(Graph& to, const Graph& from, Ref result) {
+  std::vector<std::int32_t> place(static_cast<std::size_t>(result.node) + 1, -1);
+  place.back() = 0;
+  for (std::int32_t i = result.node; i >= 0; --i)
+    if (place[static_cast<std::size_t>(i)] >= 0)
+      for (Ref r : from.node(i).inputs) place[static_cast<std::size_t>(r.node)] = 0;
+  for (std::int32_t i = 0; i <= result.node; ++i) {
+    if (place[static_cast<std::size_t>(i)] < 0) continue;
+    Node node = from.node(i);
+    for (Ref& r : node.inputs) r.node = place[static_cast<std::size_t>(r.node)];
+    place[static_cast<std::size_t>(i)] = to.append(std::move(node));
+  }
+  return {place.back(), result.output};
+}
+
 Ref bring_into(Graph& graph, const Value& v) {
-  if (v.graph().get() == &graph) return v.ref();
-  return {graph.append(v.graph()->node(v.ref().node)), v.ref().output};
+  return v.graph().get() == &graph ? v.ref() : copy_expression(graph, *v.graph(), v.ref());
 }
 
 }  // namespace

@@ -3,18 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "message.h"
+
 namespace reprise {
 namespace {
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Grad, OfASumOfSquaresIsTwiceTheInput) {
   auto loss = [](const Value& w) { return sum(square(w)); };
