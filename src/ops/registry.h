@@ -13,5 +13,6 @@ std::span<const Op> unary_ops();
 std::span<const Op> binary_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> view_ops();
+std::span<const Op> matmul_ops();
 
 }  // namespace reprise
