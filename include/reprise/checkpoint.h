@@ -4,5 +4,7 @@
 
 #include "reprise/chain.h"
 #include "reprise/checkpoint_errors.h"
+#include "reprise/mixed_sweep.h"
+#include "reprise/reverse_sweep.h"
 #include "reprise/serial.h"
 #include "reprise/stores.h"
