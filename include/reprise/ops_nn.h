@@ -14,4 +14,25 @@ REPRISE_API Value matmul(const Value& a, const Value& b, bool transpose_a = fals
 REPRISE_API Value linear(const Value& x, const Value& weight);
 REPRISE_API Value linear(const Value& x, const Value& weight, const Value& bias);
 
+/// How a window slides over the spatial dimensions of [n, channels, spatial...]. Nothing given: step by one, no gaps,
+/// no padding. One number holds for every dimension; `pads` may also be one per side, all beginnings before all ends.
+struct ConvOptions {
+  std::vector<std::int64_t> strides = {}, dilations = {}, pads = {};
+  std::int64_t groups = 1;  // as many as input channels: depthwise
+};
+struct ConvTransposeOptions {
+  std::vector<std::int64_t> strides = {}, dilations = {}, pads = {};
+  std::int64_t groups = 1;
+  std::vector<std::int64_t> output_padding = {};  // extra elements at the end of each spatial dimension
+};
+
+/// Convolution over one to three spatial dimensions: weight is [out, in / groups, kernel...], bias [out].
+///     conv(x, weight, {.strides = {2}, .pads = {1}, .groups = 4})
+REPRISE_API Value conv(const Value& x, const Value& weight, const ConvOptions& options = {});
+REPRISE_API Value conv(const Value& x, const Value& weight, const Value& bias, const ConvOptions& options = {});
+/// The transposed convolution, which grows its input by the stride: weight is [in, out / groups, kernel...].
+REPRISE_API Value conv_transpose(const Value& x, const Value& weight, const ConvTransposeOptions& options = {});
+REPRISE_API Value conv_transpose(const Value& x, const Value& weight, const Value& bias,
+                                 const ConvTransposeOptions& options = {});
+
 }  // namespace reprise

@@ -14,5 +14,6 @@ std::span<const Op> binary_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> view_ops();
 std::span<const Op> matmul_ops();
+std::span<const Op> convolution_ops();
 
 }  // namespace reprise

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values are plain row-major outside. Convolutions wider than one tap run on oneDNN's blocked layouts, with reorders
+// into and out of scratch memory: measured, that beats its plain path by 1.3 to 2 (and by far for depthwise), and needs
+// less scratch than the plain path's unfolded windows. One-tap convolutions are matrix products: there plain wins.
+#include "kernels/convolution.h"
+
+#include <memory>
+
+#include "kernels/naive_convolution.h"
+#include "kernels/onednn.h"
+
+namespace reprise::kernels {
+namespace {
+
+using dnnl::memory;
+using onednn::Primitive;
+
+memory::dims dims_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+memory::dims weight_dims(const ConvSizes& s) {
+  memory::dims dims = dims_of(s.weight);
+  if (s.groups == 1) return dims;
+  dims[0] /= s.groups;
+  dims.insert(dims.begin(), s.groups);
+  return dims;
+}
+
+memory::desc plain_desc(const memory::dims& dims) {
+  memory::dims strides(dims.size(), 1);
+  for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return {dims, memory::data_type::f32, strides};
+}
+
+memory::desc free_desc(const memory::dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
+
+bool has_one_tap(const ConvSizes& s) {
+  return std::all_of(s.weight.begin() + 2, s.weight.end(), [](std::int64_t k) { return k == 1; });
+}
+
+// The three tensors of a convolution, in the order (a, b, result) of a pass, and the primitive over them.
+struct Chosen {
+  dnnl::primitive primitive;
+  memory::desc a, b, result, scratch;
+  int a_number = 0, b_number = 0, result_number = 0;
+};
+
+class Chooser {
+ public:
+  Chooser(const ConvSizes& s, bool has_bias) {
+    auto desc = has_one_tap(s) ? plain_desc : free_desc;
+    x_ = desc(dims_of(s.x));
+    w_ = desc(weight_dims(s));
+    y_ = desc(dims_of(s.y));
+    if (has_bias) bias_ = plain_desc({s.y[1]});
+    strides_ = dims_of(s.strides);
+    dilations_ = dims_of(s.dilations);
+    for (auto& d : dilations_) d -= 1;  // oneDNN counts the gaps
+    begin_ = dims_of(s.pads_begin);
+    end_ = dims_of(s.pads_end);
+  }
+
+  Chosen choose(ConvPass pass) const {
+    if (pass == ConvPass::forward) return forward();
+    return pass == ConvPass::data_gradient ? data_gradient() : weight_gradient();
+  }
+
+ private:
+  static constexpr auto direct = dnnl::algorithm::convolution_direct;
+
+  dnnl::convolution_forward::primitive_desc forward_desc() const {
+    auto kind = dnnl::prop_kind::forward_training;
+    using Desc = dnnl::convolution_forward::desc;
+    Desc desc = bias_.is_zero() ? Desc(kind, direct, x_, w_, y_, strides_, dilations_, begin_, end_)
+                                : Desc(kind, direct, x_, w_, bias_, y_, strides_, dilations_, begin_, end_);
+    return {desc, onednn::user_scratchpad(), onednn::engine()};
+  }
+  Chosen forward() const {
+    auto d = forward_desc();
+    return {dnnl::convolution_forward(d), d.src_desc(), d.weights_desc(), d.dst_desc(),
+            d.scratchpad_desc(),          DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+  }
+  Chosen data_gradient() const {
+    dnnl::convolution_backward_data::primitive_desc d({direct, x_, w_, y_, strides_, dilations_, begin_, end_},
+                                                      onednn::user_scratchpad(), onednn::engine(), forward_desc());
+    return {dnnl::convolution_backward_data(d),
+            d.diff_dst_desc(),
+            d.weights_desc(),
+            d.diff_src_desc(),
+            d.scratchpad_desc(),
+            DNNL_ARG_DIFF_DST,
+            DNNL_ARG_WEIGHTS,
+            DNNL_ARG_DIFF_SRC};
+  }
+  Chosen weight_gradient() const {
+    dnnl::convolution_backward_weights::primitive_desc d({direct, x_, w_, y_, strides_, dilations_, begin_, end_},
+                                                         onednn::user_scratchpad(), onednn::engine(), forward_desc());
+    return {dnnl::convolution_backward_weights(d),
+            d.src_desc(),
+            d.diff_dst_desc(),
+            d.diff_weights_desc(),
+            d.scratchpad_desc(),
+            DNNL_ARG_SRC,
+            DNNL_ARG_DIFF_DST,
+            DNNL_ARG_DIFF_WEIGHTS};
+  }
+
+  memory::desc x_, w_, y_, bias_;
+  memory::dims strides_, dilations_, begin_, end_;
+};
+
+// A tensor that is plain outside and may be blocked inside: where in scratch its blocked form lives, and how it gets
+// there or back.
+struct Operand {
+  std::unique_ptr<Primitive> reorder;  // null where the plain form is used as it is
+  std::int64_t offset = 0;
+
+  void* inside(const void* outside, void* scratch) const {
+    return reorder ? static_cast<char*>(scratch) + offset : const_cast<void*>(outside);
+  }
+};
+
+class Scratch {
+ public:
+  std::int64_t take(std::size_t bytes) {
+    std::int64_t offset = bytes_;
+    bytes_ += (static_cast<std::int64_t>(bytes) + 63) / 64 * 64;
+    return offset;
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+Operand operand(const memory::desc& from, const memory::desc& to, const memory::desc& blocked, Scratch& scratch) {
+  if (from == to) return {};
+  dnnl::reorder::primitive_desc desc(onednn::engine(), from, onednn::engine(), to, onednn::user_scratchpad());
+  Operand result;
+  result.reorder = std::make_unique<Primitive>(
+      dnnl::reorder(desc),
+      std::vector<onednn::Argument>{
+          {DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
+  result.offset = scratch.take(blocked.get_size());
+  return result;
+}
+
+class BlockedConvolution {
+ public:
+  BlockedConvolution(ConvPass pass, const ConvSizes& s, bool has_bias) : has_bias_(has_bias) {
+    Chosen c = Chooser(s, has_bias).choose(pass);
+    memory::desc x = plain_desc(dims_of(s.x)), w = plain_desc(weight_dims(s)), y = plain_desc(dims_of(s.y));
+    Scratch scratch;
+    const memory::desc& a = pass == ConvPass::data_gradient ? y : x;
+    const memory::desc& b = pass == ConvPass::weight_gradient ? y : w;
+    const memory::desc& result = pass == ConvPass::forward ? y : pass == ConvPass::data_gradient ? x : w;
+    a_ = operand(a, c.a, c.a, scratch);
+    b_ = operand(b, c.b, c.b, scratch);
+    result_ = operand(c.result, result, c.result, scratch);
+    own_offset_ = scratch.take(c.scratch.get_size());
+    scratch_bytes_ = scratch.bytes();
+    std::vector<onednn::Argument> arguments{
+        {c.a_number, c.a}, {c.b_number, c.b}, {c.result_number, c.result}, {DNNL_ARG_SCRATCHPAD, c.scratch}};
+    if (has_bias) arguments.push_back({DNNL_ARG_BIAS, plain_desc({s.y[1]})});
+    primitive_ = std::make_unique<Primitive>(c.primitive, std::move(arguments));
+  }
+
+  std::int64_t scratch_bytes() const { return scratch_bytes_; }
+
+  void run(const float* a, const float* b, const float* bias, float* result, void* scratch) const {
+    void* own = static_cast<char*>(scratch) + own_offset_;
+    void *in_a = a_.inside(a, scratch), *in_b = b_.inside(b, scratch), *in_result = result_.inside(result, scratch);
+    if (a_.reorder) a_.reorder->run(std::array<void*, 3>{const_cast<float*>(a), in_a, own});
+    if (b_.reorder) b_.reorder->run(std::array<void*, 3>{const_cast<float*>(b), in_b, own});
+    std::array<void*, 5> data{in_a, in_b, in_result, own, const_cast<float*>(bias)};
+    primitive_->run(std::span(data.data(), has_bias_ ? 5 : 4));
+    if (result_.reorder) result_.reorder->run(std::array<void*, 3>{in_result, result, own});
+  }
+
+ private:
+  bool has_bias_;
+  Operand a_, b_, result_;
+  std::unique_ptr<Primitive> primitive_;
+  std::int64_t own_offset_ = 0, scratch_bytes_ = 0;
+};
+
+template <class T>
+Convolution<T> plain_convolution(ConvPass pass, const ConvSizes& sizes) {
+  return {[=](const T* a, const T* b, const T* bias, T* result, void*) {
+    naive::convolve(pass, sizes, a, b, bias, result);
+  }};
+}
+
+}  // namespace
+
+Convolution<float> prepare_convolution_f32(ConvPass pass, const ConvSizes& sizes, bool has_bias) {
+  // Nothing to multiply: the loops write the zeros, or the bias.
+  if (sizes.x.elements() == 0 || sizes.weight.elements() == 0 || sizes.y.elements() == 0)
+    return plain_convolution<float>(pass, sizes);
+  try {
+    auto convolution = std::make_shared<const BlockedConvolution>(pass, sizes, has_bias);
+    return {[convolution](const float* a, const float* b, const float* bias, float* result, void* scratch) {
+              convolution->run(a, b, bias, result, scratch);
+            },
+            convolution->scratch_bytes()};
+  } catch (const dnnl::error& e) {
+    if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) throw;
+    return plain_convolution<float>(pass, sizes);  // e.g. padding wider than the window, which oneDNN refuses
+  }
+}
+
+Convolution<double> prepare_convolution_f64(ConvPass pass, const ConvSizes& sizes) {
+  return plain_convolution<double>(pass, sizes);
+}
+
+}  // namespace reprise::kernels
