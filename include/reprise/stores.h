@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,37 +48,27 @@ REPRISE_API std::int64_t encoded_bound(std::int64_t plain_bytes, Element element
 
 }  // namespace detail
 
-/// Keeps states as they are.
-template <Storable State>
+/// Keeps states as they are. It takes any copyable type; bytes are counted for those that are Storable.
+template <std::copyable State>
 class MemoryStore {
  public:
-  void put(std::int64_t slot, State state) {
-    std::int64_t bytes = stored_bytes(state);
-    auto [at, is_new] = states_.try_emplace(slot, std::move(state));
-    if (!is_new) {
-      bytes_ -= stored_bytes(at->second);
-      at->second = std::move(state);
-    }
-    bytes_ += bytes;
-  }
+  void put(std::int64_t slot, State state) { states_.insert_or_assign(slot, std::move(state)); }
   State get(std::int64_t slot) const {
     auto at = states_.find(slot);
     if (at == states_.end()) throw NothingStored("memory store", slot);
     return at->second;
   }
-  void drop(std::int64_t slot) {
-    auto at = states_.find(slot);
-    if (at == states_.end()) return;
-    bytes_ -= stored_bytes(at->second);
-    states_.erase(at);
-  }
+  void drop(std::int64_t slot) { states_.erase(slot); }
   bool holds(std::int64_t slot) const { return states_.contains(slot); }
-  std::int64_t bytes_held() const { return bytes_; }
+  std::int64_t bytes_held() const requires Storable<State> {
+    std::int64_t bytes = 0;
+    for (const auto& [slot, state] : states_) bytes += stored_bytes(state);
+    return bytes;
+  }
   double largest_error() const { return 0; }
 
  private:
   std::unordered_map<std::int64_t, State> states_;
-  std::int64_t bytes_ = 0;
 };
 
 /// Keeps states in memory in fewer bytes: EncodedStore<std::vector<float>> store({.encoding = Encoding::bf16});

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/error.h"
+#include "reprise/checkpoint_errors.h"
+#include "reprise/recomputable.h"
+
+namespace reprise {
+namespace {
+
+std::int64_t product(std::int64_t in, std::int64_t out) {
+  std::int64_t count = 0;
+  if (in < 0 || out < 0 || __builtin_mul_overflow(in, out, &count))
+    fail("[linear segment] sizes {} to {} make no matrix", in, out);
+  return count;
+}
+
+void check_length(std::int64_t expected, const std::vector<float>& x) {
+  if (std::ssize(x) != expected) throw DimensionMismatch("linear segment", expected, std::ssize(x));
+}
+
+}  // namespace
+
+LinearSegment::LinearSegment(std::vector<float> weights, std::int64_t in, std::int64_t out)
+    : weights_(std::move(weights)), in_(in), out_(out) {
+  check_length(product(in, out), weights_);
+}
+
+LinearSegment LinearSegment::random_init(std::int64_t in, std::int64_t out, std::uint64_t seed) {
+  std::vector<float> weights(static_cast<std::size_t>(product(in, out)));
+  auto limit = static_cast<float>(std::sqrt(6.0 / static_cast<double>(in + out)));
+  for (float& w : weights) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    float u = static_cast<float>(seed >> 32) / static_cast<float>(0xffffffffu);
+    w = u * 2.0f * limit - limit;
+  }
+  return {std::move(weights), in, out};
+}
+
+std::vector<float> LinearSegment::forward(const Input& x) const {
+  check_length(in_, x);
+  std::vector<float> y(static_cast<std::size_t>(out_));
+  const float* row = weights_.data();
+  for (float& sum : y)
+    for (float element : x) sum += *row++ * element;
+  return y;
+}
+
+std::pair<std::vector<float>, std::vector<float>> LinearSegment::vjp(const Input& x, const Output& dy) const {
+  check_length(in_, x);
+  check_length(out_, dy);
+  std::vector<float> dx(x.size()), dw;
+  dw.reserve(weights_.size());
+  const float* row = weights_.data();
+  for (float gradient : dy)
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      dx[j] += *row++ * gradient;
+      dw.push_back(gradient * x[j]);
+    }
+  return {std::move(dx), std::move(dw)};
+}
+
+}  // namespace reprise
