@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/moment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+constexpr int source = 0, sink = 1;
+
+// Which nodes have run before node t's first run, and which run only after it, in the given scope.
+struct Sides {
+  std::vector<char> is_before, is_after;
+};
+
+Sides sides_of(const Model& model, int t, Scope scope) {
+  std::size_t n = model.nodes.size();
+  Sides sides{std::vector<char>(n, 0), std::vector<char>(n, 0)};
+  if (scope == Scope::this_order) {
+    std::fill_n(sides.is_before.begin(), t + 1, 1);
+    std::fill(sides.is_after.begin() + t + 1, sides.is_after.end(), 1);
+    return sides;
+  }
+  sides.is_before[at(t)] = 1;
+  for (int i = t; i >= 0; --i) {
+    if (!sides.is_before[at(i)]) continue;
+    for (int v : model.inputs[i]) sides.is_before[at(model.value(v).node)] = 1;
+  }
+  std::vector<char> descends(n, 0);
+  descends[at(t)] = 1;
+  for (int i = t + 1; i < model.node_count(); ++i) {
+    for (int v : model.inputs[i]) descends[at(i)] |= descends[at(model.value(v).node)];
+    sides.is_after[at(i)] = descends[at(i)];
+  }
+  return sides;
+}
+
+}  // namespace
+
+Moment::Moment(const Model& model, int t, Scope scope) : model_(model), node_(t), own_bytes_(plan::own_bytes(model, t)) {
+  Sides sides = sides_of(model, t, scope);
+  std::vector<char> is_own(model.values.size(), 0);
+  for (int v : model.inputs[t]) is_own[at(v)] = 1;
+  for (int k = 0; k < model.node(t).value_count; ++k) is_own[at(model.node(t).first_value + k)] = 1;
+
+  candidate_of_.assign(model.values.size(), -1);
+  std::vector<char> is_wanted(model.values.size(), 0);
+  std::vector<int> vertex_of_node(model.nodes.size(), -1);
+  int vertices = 2;
+  std::vector<std::pair<int, int>> reads;  // candidate, reading node's vertex
+  std::vector<int> sinks;
+  for (int i = t; i >= 0; --i) {
+    if (!sides.is_before[at(i)]) continue;
+    const Model::Node& node = model.node(i);
+    for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+      if (is_own[at(v)]) continue;
+      bool is_needed = model.value(v).is_output;
+      for (int r : model.readers[v]) is_needed |= sides.is_after[at(r)] != 0;
+      if (!is_needed && !is_wanted[at(v)]) continue;
+      if (vertex_of_node[at(i)] < 0) {
+        vertex_of_node[at(i)] = vertices++;
+        makers_.push_back({i, vertex_of_node[at(i)], 0});
+        for (int input : model.inputs[i]) is_wanted[at(input)] = 1;
+      }
+      candidate_of_[at(v)] = static_cast<int>(candidates_.size());
+      candidates_.push_back({.value = v, .edge = 0, .vertex = vertices++, .maker = vertex_of_node[at(i)]});
+      if (is_needed) {
+        sinks.push_back(candidate_of_[at(v)]);
+        needed_bytes_ += model.value(v).bytes;
+      }
+    }
+  }
+  flow_ = Flow(vertices);
+  for (Maker& maker : makers_) maker.edge = flow_.add(source, maker.vertex, model.node(maker.node).rerun_cost);
+  for (Candidate& candidate : candidates_) candidate.edge = flow_.add(candidate.maker, candidate.vertex, 0);
+  for (const Maker& maker : makers_) {
+    for (int input : model.inputs[maker.node]) {
+      if (int c = candidate_of_[at(input)]; c >= 0) flow_.add(candidates_[at(c)].vertex, maker.vertex, Flow::unlimited);
+    }
+  }
+  for (int c : sinks) flow_.add(candidates_[at(c)].vertex, sink, Flow::unlimited);
+}
+
+double Moment::price_of(const Candidate& candidate, double price) const {
+  const Model::Value& value = model_.value(candidate.value);
+  if (candidate.form == Form::kept) return 0;
+  double best = std::min(value.page_cost, price * static_cast<double>(value.compressed_bytes) + value.compress_cost);
+  bool may_stay = candidate.form == Form::open && value.excluded_at != node_;
+  return may_stay ? std::min(best, price * static_cast<double>(value.bytes)) : best;
+}
+
+void Moment::set_prices(double price) {
+  for (const Candidate& candidate : candidates_) flow_.set_capacity(candidate.edge, price_of(candidate, price));
+  for (const Maker& maker : makers_) {
+    double cost = model_.node(maker.node).rerun_cost;
+    if (model_.node(maker.node).last_stage <= node_) cost = forbidden;  // what it reads is overwritten by then
+    flow_.set_capacity(maker.edge, cost);
+  }
+}
+
+Moment::Choice Moment::read_choice(double price) const {
+  Choice choice;
+  for (const Maker& maker : makers_) {
+    if (flow_.is_sink_side(maker.vertex)) choice.cost += model_.node(maker.node).rerun_cost;
+  }
+  for (const Candidate& candidate : candidates_) {
+    bool is_paid = flow_.is_sink_side(candidate.vertex) && !flow_.is_sink_side(candidate.maker);
+    const Model::Value& value = model_.value(candidate.value);
+    if (candidate.form == Form::kept) {
+      choice.bytes += value.bytes;
+      choice.kept.push_back(candidate.value);
+    } else if (is_paid) {
+      double paid = price_of(candidate, price), plain = price * static_cast<double>(value.bytes);
+      bool may_stay = candidate.form == Form::open && value.excluded_at != node_;
+      if (may_stay && plain <= paid) {
+        choice.bytes += value.bytes;
+        choice.kept.push_back(candidate.value);
+      } else if (value.page_cost <= paid) {
+        choice.cost += value.page_cost;
+      } else {
+        choice.cost += value.compress_cost;
+        choice.bytes += value.compressed_bytes;
+      }
+    }
+  }
+  return choice;
+}
+
+Moment::Choice Moment::choose(double price) {
+  set_prices(price);
+  double value = flow_.solve(source, sink);
+  Choice choice = read_choice(price);
+  choice.bound = value;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.form == Form::kept) choice.bound += price * static_cast<double>(model_.value(candidate.value).bytes);
+  }
+  return choice;
+}
+
+Moment::Choice Moment::choose_smallest() {
+  // Costs are nothing beside bytes; other forms count with the bytes they leave in memory.
+  for (const Candidate& candidate : candidates_) {
+    const Model::Value& value = model_.value(candidate.value);
+    double bytes = static_cast<double>(value.bytes);
+    if (candidate.form == Form::dropped || value.excluded_at == node_) bytes = forbidden;
+    if (value.compress_cost < forbidden) bytes = std::min(bytes, static_cast<double>(value.compressed_bytes));
+    if (value.page_cost < forbidden || candidate.form == Form::kept) bytes = 0;
+    flow_.set_capacity(candidate.edge, bytes);
+  }
+  for (const Maker& maker : makers_) {
+    double cost = model_.node(maker.node).rerun_cost;
+    bool never = cost >= forbidden || model_.node(maker.node).last_stage <= node_;
+    flow_.set_capacity(maker.edge, never ? forbidden : 0);
+  }
+  Choice choice;
+  choice.bound = flow_.solve(source, sink);
+  choice.bytes = choice.bound >= forbidden ? std::int64_t{1} << 61 : static_cast<std::int64_t>(std::llround(choice.bound));
+  for (const Candidate& candidate : candidates_) {
+    const Model::Value& value = model_.value(candidate.value);
+    if (candidate.form == Form::kept) choice.bytes += value.bytes;
+    if (value.page_cost < forbidden) choice.cost += value.page_cost;
+    if (value.compress_cost < forbidden) choice.cost += value.compress_cost;
+  }
+  for (const Maker& maker : makers_) {
+    double cost = model_.node(maker.node).rerun_cost;
+    if (cost < forbidden) choice.cost += cost;  // more than it takes; only a first line for the search of the price
+  }
+  return choice;
+}
+
+std::int64_t Moment::least_bytes() { return choose_smallest().bytes; }
+
+void Moment::fix(int value, Form form) {
+  if (int c = candidate_of_[at(value)]; c >= 0) candidates_[at(c)].form = form;
+}
+
+// The bound is concave in the price. Two choices, one that fits and one that does not, are lines cost + price × bytes;
+// where they cross either the bound touches them, and that is its top, or a better line is found (Newton's method on
+// the pieces, as for any parametric cut).
+MomentBound best_price(Moment& moment, std::int64_t budget) {
+  MomentBound result;
+  std::int64_t free_bytes = budget - moment.own_bytes();
+  result.fitting = moment.choose_smallest();
+  if (free_bytes < 0 || result.fitting.bytes > free_bytes) {
+    result.is_infeasible = true;
+    return result;
+  }
+  result.over = moment.choose(0);
+  if (result.over.bytes <= free_bytes) {
+    result.fitting = result.over;
+    result.extra = result.over.cost;
+    return result;
+  }
+  bool is_real = false;  // the first fitting line overstates its cost
+  for (int round = 0; round < 60; ++round) {
+    double bytes_apart = static_cast<double>(result.over.bytes - result.fitting.bytes);
+    double price = (result.fitting.cost - result.over.cost) / bytes_apart;
+    if (!(price >= 0)) break;
+    Moment::Choice choice = moment.choose(price);
+    double line = result.over.cost + price * static_cast<double>(result.over.bytes);
+    double extra = choice.bound * (1 - 1e-12) - price * static_cast<double>(free_bytes);
+    if (extra > result.extra) {
+      result.extra = extra;
+      result.price = price;
+    }
+    bool touches = choice.bound >= line * (1 - 1e-11);
+    if (choice.bytes > free_bytes) {
+      if (choice.bytes >= result.over.bytes && touches) break;
+      result.over = choice;
+    } else {
+      bool same = is_real && choice.bytes == result.fitting.bytes;
+      result.fitting = choice;
+      is_real = true;
+      if (same) break;
+    }
+    if (touches && is_real) break;
+  }
+  return result;
+}
+
+}  // namespace reprise::plan
