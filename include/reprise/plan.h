@@ -245,7 +245,8 @@ struct PlanResult {
   std::int64_t min_budget_bound = 0;  // below this none exists; equal to min_budget: that is exact
   double cost = 0;
   double base_cost = 0;    // of running every node once
-  double lower_bound = 0;  // no schedule within the budget costs less
+  double lower_bound = 0;  // no schedule within the budget costs less, for the order of first runs `binding` names
+  double lower_bound_any_order = 0;  // nor does any in whatever order
   Binding binding;
   int recomputed = 0;  // values made more than once
   std::string solver;  // that found the schedule

@@ -133,12 +133,16 @@ class Builder {
   Model model_;
 };
 
-// Writes the steps of a schedule: keeps track of which views are current, and leaves a value's plain form after its last
-// use before it is brought back from another one.
+// Writes the steps of a schedule: keeps track of which views are current, and leaves a value's plain form after its
+// last use before it is brought back from another one.
 class Writer {
  public:
   Writer(const Problem& problem, const Model& model, std::span<const Event> events)
-      : problem_(problem), model_(model), events_(events), is_current_(problem.values().size(), 1), views_(problem.values().size()) {
+      : problem_(problem),
+        model_(model),
+        events_(events),
+        is_current_(problem.values().size(), 1),
+        views_(problem.values().size()) {
     for (int v = 0; v < problem.value_count(); ++v) {
       if (problem.value(v).view_of >= 0) views_[at(problem.value(v).view_of)].push_back(v);
     }
@@ -148,8 +152,10 @@ class Writer {
   std::vector<Step> write() {
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
-      if (event.kind == Event::Kind::run) run(model_.node(event.id).original);
-      else come_back(event);
+      if (event.kind == Event::Kind::run)
+        run(model_.node(event.id).original);
+      else
+        come_back(event);
       for (Step step : departures_[i]) steps_.push_back(step);
     }
     for (int v = 0; v < problem_.value_count(); ++v) {
@@ -226,8 +232,10 @@ std::int64_t own_bytes(const Model& model, int node) {
   for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
     int over = model.value(v).takes_over;
     bool shares = over >= 0 && std::find(taken.begin(), taken.end(), over) == taken.end();
-    if (shares) taken.push_back(over);
-    else bytes += model.value(v).bytes;
+    if (shares)
+      taken.push_back(over);
+    else
+      bytes += model.value(v).bytes;
   }
   return bytes;
 }

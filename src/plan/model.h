@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Problem as searches and bounds like it: flat arrays, nodes renumbered in a chosen order of first runs, pinned values
-// folded into what is resident, and readers of a view made readers of what it views.
+// A Problem as searches and bounds like it: flat arrays, nodes renumbered in a chosen order of first runs, pinned
+// values folded into what is resident, and readers of a view made readers of what it views.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Model {
     int node = 0;
     std::int64_t bytes = 0;
     bool is_output = false;
-    int excluded_at = -1;            // node during whose first run it must not be in memory
-    int takes_over = -1;             // value whose memory it uses if that dies in the run
+    int excluded_at = -1;  // node during whose first run it must not be in memory
+    int takes_over = -1;   // value whose memory it uses if that dies in the run
     std::int64_t compressed_bytes = 0;
     double compress_cost = forbidden;  // encode + decode
     double page_cost = forbidden;      // out + in
@@ -38,17 +38,17 @@ struct Model {
   };
   struct Node {
     double cost = 0;
-    double rerun_cost = 0;   // cost, or `forbidden`
+    double rerun_cost = 0;  // cost, or `forbidden`
     std::int64_t scratch = 0;
-    int last_stage = 0;      // it may not run again after the first run of this node
+    int last_stage = 0;  // it may not run again after the first run of this node
     int first_value = 0, value_count = 0;
     int original = 0;
   };
 
   std::vector<Node> nodes;
   std::vector<Value> values;
-  Lists inputs;    // of each node: values that must be in memory when it runs; pinned ones are left out
-  Lists readers;   // of each value: nodes, ascending
+  Lists inputs;   // of each node: values that must be in memory when it runs; pinned ones are left out
+  Lists readers;  // of each value: nodes, ascending
   std::int64_t resident = 0;
   double base_cost = 0;
 
@@ -61,8 +61,8 @@ struct Model {
 /// Nodes are first run in `order` (node numbers of the problem); in base order if it is empty.
 Model make_model(const Problem& problem, std::span<const int> order = {});
 
-/// One thing in a sequence over a model. `id` is a node for `run` and a value for `page` and `compressed`, which bring a
-/// value back that was paged out or compressed after its last use before.
+/// One thing in a sequence over a model. `id` is a node for `run` and a value for `page` and `compressed`, which bring
+/// a value back that was paged out or compressed after its last use before.
 struct Event {
   enum class Kind : std::uint8_t { run, page, compressed };
   Kind kind = Kind::run;

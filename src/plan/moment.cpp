@@ -40,7 +40,8 @@ Sides sides_of(const Model& model, int t, Scope scope) {
 
 }  // namespace
 
-Moment::Moment(const Model& model, int t, Scope scope) : model_(model), node_(t), own_bytes_(plan::own_bytes(model, t)) {
+Moment::Moment(const Model& model, int t, Scope scope)
+    : model_(model), node_(t), own_bytes_(plan::own_bytes(model, t)) {
   Sides sides = sides_of(model, t, scope);
   std::vector<char> is_own(model.values.size(), 0);
   for (int v : model.inputs[t]) is_own[at(v)] = 1;
@@ -120,9 +121,11 @@ Moment::Choice Moment::read_choice(double price) const {
         choice.kept.push_back(candidate.value);
       } else if (value.page_cost <= paid) {
         choice.cost += value.page_cost;
+        choice.paged.push_back(candidate.value);
       } else {
         choice.cost += value.compress_cost;
         choice.bytes += value.compressed_bytes;
+        choice.compressed.push_back(candidate.value);
       }
     }
   }
@@ -157,7 +160,8 @@ Moment::Choice Moment::choose_smallest() {
   }
   Choice choice;
   choice.bound = flow_.solve(source, sink);
-  choice.bytes = choice.bound >= forbidden ? std::int64_t{1} << 61 : static_cast<std::int64_t>(std::llround(choice.bound));
+  choice.bytes =
+      choice.bound >= forbidden ? std::int64_t{1} << 61 : static_cast<std::int64_t>(std::llround(choice.bound));
   for (const Candidate& candidate : candidates_) {
     const Model::Value& value = model_.value(candidate.value);
     if (candidate.form == Form::kept) choice.bytes += value.bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a budget forces at one moment: while node t runs for the first time, the values in memory must separate what has
-// been computed from what is still needed; whatever is needed and not in memory is made again later. With a price on each
-// byte that is a least cut:
+// been computed from what is still needed; whatever is needed and not in memory is made again later. With a price on
+// each byte that is a least cut:
 //
 //   source → N_i   cost of node i      paid if i runs again
 //   N_i → v        price of keeping v  paid if v, made by i, is kept
@@ -29,10 +29,11 @@ class Moment {
  public:
   /// What a price chooses: which values are kept, in which form, and which nodes run again.
   struct Choice {
-    double bound = 0;       // least of cost + price × bytes over all choices
-    double cost = 0;        // of this one
-    std::int64_t bytes = 0; // of this one
-    std::vector<int> kept;  // values in memory as they are
+    double bound = 0;        // least of cost + price × bytes over all choices
+    double cost = 0;         // of this one
+    std::int64_t bytes = 0;  // of this one
+    std::vector<int> kept;   // values in memory as they are
+    std::vector<int> paged, compressed;
   };
   enum class Form : char { open, kept, dropped };
 
@@ -53,9 +54,9 @@ class Moment {
  private:
   struct Candidate {
     int value;
-    int edge;       // N → v
+    int edge;  // N → v
     int vertex;
-    int maker;      // vertex of N
+    int maker;  // vertex of N
     Form form = Form::open;
   };
   struct Maker {
@@ -76,7 +77,7 @@ class Moment {
 
 /// The best price for a moment and what follows from it.
 struct MomentBound {
-  double extra = 0;            // every schedule within the budget costs at least this more than running all nodes once
+  double extra = 0;  // every schedule within the budget costs at least this more than running all nodes once
   double price = 0;
   bool is_infeasible = false;  // what must be in memory is more than the budget
   Moment::Choice fitting;      // the cheapest choice seen that fits

@@ -44,8 +44,10 @@ double branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& 
     double extra = std::max(floor, bound.extra);
     int branch_on = most_disputed(moment.model(), bound, decisions);
     bool is_exact = branch_on < 0 || bound.fitting.cost <= extra * (1 + 1e-9);
-    if (is_exact) closed = std::min(closed, extra);
-    else open.push({extra, std::move(decisions), branch_on});
+    if (is_exact)
+      closed = std::min(closed, extra);
+    else
+      open.push({extra, std::move(decisions), branch_on});
   };
   settle(root, {}, root.extra);
   for (int count = 0; count < node_limit && !open.empty() && open.top().extra < closed && !should_stop(); ++count) {

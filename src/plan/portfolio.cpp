@@ -42,24 +42,28 @@ Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, const D
   lowest_ = best_;
 }
 
-void Portfolio::offer(std::string_view solver, const Schedule& schedule) {
+void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   Verdict verdict = validate(problem_, schedule);
-  if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver, verdict.why);
-  if (verdict.peak < lowest_.verdict.peak) lowest_ = {schedule, verdict, std::string(solver)};
-  if (is_better(verdict, best_.verdict, options_.budget)) best_ = {schedule, verdict, std::string(solver)};
+  if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, verdict.why);
+  if (solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak)
+    lowest_ = {schedule, verdict, std::string(solver.name)};
+  if (!is_better(verdict, best_.verdict, options_.budget)) return;
+  best_ = {schedule, verdict, std::string(solver.name)};
+  if (improved) improved(solver.name);
 }
 
-void Portfolio::run(const std::function<bool(double cost)>& enough) {
+void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
+  bool is_hopeless = certificate.least_budget > options_.budget;
   for (const Solver& solver : all_solvers()) {
     if (deadline_.is_over()) return;
-    if (is_feasible() && enough(best_.verdict.cost)) return;
+    if (is_feasible() && best_.verdict.cost <= enough()) return;
     bool chosen = options_.solvers.empty() || contains(options_.solvers, solver.name);
-    if (!chosen || contains(options_.without, solver.name)) continue;
+    if (!chosen || contains(options_.without, solver.name) || (is_hopeless && !solver.seeks_lowest_peak)) continue;
     Schedule seed = best_.schedule;
     Verdict seed_verdict = best_.verdict;
-    auto report = [&](const Schedule& schedule) { offer(solver.name, schedule); };
-    for (const Schedule& found : solver.solve({problem_, options_, deadline_, seed, seed_verdict, report}))
-      report(found);
+    auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
+    Attempt attempt{problem_, options_, deadline_, model, certificate, seed, seed_verdict, report, enough};
+    for (const Schedule& found : solver.solve(attempt)) report(found);
   }
 }
 

@@ -18,14 +18,17 @@ struct Judged {
 class Portfolio {
  public:
   Portfolio(const Problem& problem, const PlanOptions& options, const Deadline& deadline);
-  /// Runs every chosen solver, or until the deadline is over or `enough()` is true of the best.
-  void run(const std::function<bool(double cost)>& enough);
+  /// Runs every chosen solver, or until the deadline is over or the best costs no more than `enough()`. If the budget
+  /// is proved too small, only those that seek the lowest peak.
+  void run(const Model& model, const Certificate& certificate, const std::function<double()>& enough);
+  /// Called whenever the best changes.
+  std::function<void(std::string_view solver)> improved;
   /// The cheapest within the budget; if nothing fits, the one with the lowest peak.
   const Judged& best() const { return best_; }
   const Judged& lowest() const { return lowest_; }
   bool is_feasible() const { return best_.verdict.peak <= options_.budget; }
   /// Judges a schedule and keeps it if it is better than the best so far.
-  void offer(std::string_view solver, const Schedule& schedule);
+  void offer(const Solver& solver, const Schedule& schedule);
 
  private:
   const Problem& problem_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the parts: the portfolio searches, the bound proves, the result tells.
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
 
 #include "base/error.h"
 #include "plan/portfolio.h"
@@ -8,8 +11,10 @@
 namespace reprise {
 namespace {
 
+using plan::Certificate;
 using plan::Deadline;
 using plan::Judged;
+using plan::Model;
 using plan::Portfolio;
 
 void check(const PlanOptions& options) {
@@ -44,38 +49,156 @@ void describe_peak(const Problem& problem, const Judged& judged, PlanResult& res
                              format_bytes(node.scratch));
 }
 
+// Whether the first runs of the schedule are in base order.
+bool is_base_order(const Problem& problem, const Schedule& schedule) {
+  int next = 0;
+  for (Step step : schedule.steps) {
+    if (step.kind != Step::Kind::run || step.id < next) continue;
+    if (step.id > next) return false;
+    ++next;
+  }
+  return next == problem.node_count();
+}
+
+// The cost below which nothing can be found, as far as is known while the search runs. Written by one thread and read
+// by another.
+class SharedBound {
+ public:
+  void raise_to(double cost) {
+    if (cost > cost_.load()) cost_.store(cost);
+  }
+  double cost() const { return cost_.load(); }
+
+ private:
+  std::atomic<double> cost_ = 0;
+};
+
+Binding binding_of(const Model& model, const Certificate::Bound& bound, std::int64_t budget, bool any_order) {
+  Binding binding;
+  if (bound.node < 0) return binding;
+  plan::Moment moment(model, bound.node, any_order ? plan::Scope::any_order : plan::Scope::this_order);
+  binding.node = model.node(bound.node).original;
+  binding.node_bytes = moment.own_bytes();
+  binding.free_bytes = budget - moment.own_bytes();
+  binding.needed_bytes = moment.needed_bytes();
+  binding.any_order = any_order;
+  return binding;
+}
+
+constexpr int branches = 300;  // cuts spent on raising the bound of each binding moment
+
+class Solving {
+ public:
+  Solving(const Problem& problem, const PlanOptions& options)
+      : problem_(problem),
+        options_(options),
+        deadline_(options),
+        model_(plan::make_model(problem)),
+        portfolio_(problem, options, deadline_) {}
+
+  PlanResult solve() {
+    portfolio_.improved = [this](std::string_view solver) { tell(solver); };
+    certificate_ = plan::prove(model_, options_.budget, [this] { return deadline_.is_over(); });
+    // A schedule may be in any order, so only the bound for every order ends the search for sure.
+    proved_.raise_to(model_.base_cost + certificate_.any_order.extra);
+    bool hopeless = certificate_.least_budget > options_.budget;
+    if (options_.threads > 1 && !hopeless)
+      search_beside_raising();
+    else
+      search_then_raise(hopeless);
+    return result();
+  }
+
+ private:
+  double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
+
+  void tell(std::string_view solver) const {
+    if (!options_.progress) return;
+    PlanProgress progress{.seconds = deadline_.seconds(), .lower_bound = proved_.cost(), .solver = solver};
+    if (portfolio_.best().verdict.peak <= options_.budget) progress.cost = portfolio_.best().verdict.cost;
+    options_.progress(progress);
+  }
+
+  void search() {
+    portfolio_.run(model_, certificate_, [this] { return enough(); });
+  }
+
+  void search_then_raise(bool hopeless) {
+    raised_ = certificate_;
+    if (!hopeless && !std::isfinite(options_.time_limit)) raise_bound();
+    search();
+    if (!hopeless && std::isfinite(options_.time_limit)) raise_bound();
+  }
+
+  // Raises in another thread. Without a time limit the search must not depend on when that happens, so it learns of it
+  // only if there is one.
+  void search_beside_raising() {
+    raised_ = certificate_;
+    std::jthread raiser([this] { raise_bound(); });
+    search();
+    is_done_ = true;
+  }
+
+  void raise_bound() {
+    auto should_stop = [this] { return is_done_ && std::isfinite(options_.time_limit) ? true : deadline_.is_over(); };
+    plan::raise(raised_, model_, options_.budget, branches, should_stop);
+    bool is_learnt = options_.threads == 1 || std::isfinite(options_.time_limit);
+    if (is_learnt) proved_.raise_to(model_.base_cost + raised_.any_order.extra);
+  }
+
+  PlanResult result() {
+    PlanResult result;
+    result.budget = options_.budget;
+    result.base_cost = model_.base_cost;
+    result.keep_all_peak = base_.verdict.peak;
+    const Judged& best = portfolio_.best();
+    result.feasible = best.verdict.peak <= options_.budget;
+    result.min_budget = portfolio_.lowest().verdict.peak;
+    result.min_budget_bound = std::min(result.min_budget, raised_.least_budget);
+    bool in_base_order = is_base_order(problem_, best.schedule);
+    const Certificate::Bound& bound = in_base_order ? raised_.this_order : raised_.any_order;
+    bool for_any_order = !in_base_order || raised_.any_order.extra >= raised_.this_order.extra;
+    result.lower_bound = result.base_cost + bound.extra;
+    result.lower_bound_any_order = result.base_cost + raised_.any_order.extra;
+    result.binding = binding_of(model_, for_any_order ? raised_.any_order : bound, options_.budget, for_any_order);
+    describe_peak(problem_, result.feasible ? best : portfolio_.lowest(), result);
+    if (result.feasible) {
+      result.schedule = best.schedule;
+      result.peak = best.verdict.peak;
+      result.cost = best.verdict.cost;
+      result.lower_bound = std::min(result.lower_bound, result.cost);  // rounding
+      result.solver = best.solver;
+      result.recomputed = recomputed_values(problem_, best.schedule);
+    }
+    result.seconds = deadline_.seconds();
+    return result;
+  }
+
+  const Problem& problem_;
+  const PlanOptions& options_;
+  Deadline deadline_;
+  Model model_;
+  Portfolio portfolio_;
+  Judged base_ = portfolio_.best();
+  Certificate certificate_, raised_;
+  SharedBound proved_;
+  std::atomic<bool> is_done_ = false;
+};
+
+PlanResult empty_result(const Problem& problem, const PlanOptions& options) {
+  PlanResult result;
+  result.budget = options.budget;
+  result.peak = result.keep_all_peak = result.min_budget = result.min_budget_bound = problem.resident_bytes();
+  result.feasible = result.peak <= options.budget;
+  return result;
+}
+
 }  // namespace
 
 PlanResult solve(const Problem& problem, const PlanOptions& options) {
   check(options);
-  Deadline deadline(options);
-  PlanResult result;
-  result.budget = options.budget;
-  for (const Problem::Node& node : problem.nodes()) result.base_cost += node.cost;
-  result.lower_bound = result.base_cost;
-  if (problem.node_count() == 0) {
-    result.peak = result.keep_all_peak = result.min_budget = result.min_budget_bound = problem.resident_bytes();
-    result.feasible = result.peak <= options.budget;
-    result.seconds = deadline.seconds();
-    return result;
-  }
-  Portfolio portfolio(problem, options, deadline);
-  result.keep_all_peak = portfolio.best().verdict.peak;
-  portfolio.run([&](double cost) { return cost <= result.lower_bound * (1 + options.gap); });
-
-  const Judged& best = portfolio.best();
-  result.feasible = portfolio.is_feasible();
-  result.min_budget = portfolio.lowest().verdict.peak;
-  describe_peak(problem, result.feasible ? best : portfolio.lowest(), result);
-  if (result.feasible) {
-    result.schedule = best.schedule;
-    result.peak = best.verdict.peak;
-    result.cost = best.verdict.cost;
-    result.solver = best.solver;
-    result.recomputed = recomputed_values(problem, best.schedule);
-  }
-  result.seconds = deadline.seconds();
-  return result;
+  if (problem.node_count() == 0) return empty_result(problem, options);
+  return Solving(problem, options).solve();
 }
 
 }  // namespace reprise

@@ -2,11 +2,12 @@
 // What a solver gets and returns, and the table of all solvers. One file per solver; nothing else knows its insides.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <string_view>
 #include <vector>
 
+#include "plan/certificate.h"
+#include "plan/model.h"
 #include "reprise/plan.h"
 
 namespace reprise::plan {
@@ -19,6 +20,7 @@ class Deadline {
   explicit Deadline(const PlanOptions& options)
       : start_(Clock::now()), limit_(options.time_limit), cancel_(options.cancel) {}
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double limit() const { return limit_; }
   bool is_over() const { return cancel_.stop_requested() || seconds() >= limit_; }
 
  private:
@@ -33,24 +35,37 @@ struct Attempt {
   const Problem& problem;
   const PlanOptions& options;
   const Deadline& deadline;
+  const Model& model;              // the problem in base order, for solvers that like flat arrays
+  const Certificate& certificate;  // bounds, prices and cuts of the moments that bind
   const Schedule& best;
   const Verdict& best_verdict;                  // the judge's, of `best`
   std::function<void(const Schedule&)> report;  // tells of a better schedule early; judged at once, may be called often
+  std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
+
+  /// Iterations for a search whose iterations take time in proportion to the number of nodes.
+  std::int64_t scaled_iterations() const;
+  /// Share of the time that is over if the solver may use time up to `until`, a share of the time limit. 0 if there is
+  /// none.
+  std::function<double()> clock(double until) const;
 };
 
-/// Returns schedules worth judging, best last, or none. They need not fit the budget: one with a low peak tells which
-/// budget would do. They must be valid otherwise; the caller hands each to the judge and an invalid one is our bug.
+/// Returns schedules worth judging, best last, or none. They need not fit the budget, but must be valid otherwise; the
+/// caller hands each to the judge and an invalid one is our bug.
 /// A solver that does not apply to a problem (chain_dp to a non-chain, exact to a large one) returns none.
 using Solve = std::vector<Schedule> (*)(const Attempt&);
 
 struct Solver {
   std::string_view name;
   Solve solve;
+  bool seeks_lowest_peak = false;  // whatever the budget: its peaks tell which budget would do
 };
 
 /// All solvers, cheapest first: later ones can start from what earlier ones found.
 std::span<const Solver> all_solvers();
 
 std::vector<Schedule> solve_keep_all(const Attempt& attempt);
+std::vector<Schedule> solve_min_cut(const Attempt& attempt);
+std::vector<Schedule> solve_descend(const Attempt& attempt);
+std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt);
 
 }  // namespace reprise::plan

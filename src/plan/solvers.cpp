@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of solvers. A solver is added by a row here.
+#include <algorithm>
+#include <cmath>
+
 #include "plan/solver.h"
 
 namespace reprise {
@@ -7,12 +10,26 @@ namespace plan {
 namespace {
 
 constexpr Solver table[] = {
-    {"keep_all", solve_keep_all},
+    {"keep_all", solve_keep_all, true},
+    {"min_cut", solve_min_cut},
+    {"descend", solve_descend, true},
+    {"ruin_and_recreate", solve_ruin_and_recreate},
 };
 
 }  // namespace
 
 std::span<const Solver> all_solvers() { return table; }
+
+std::int64_t Attempt::scaled_iterations() const {
+  double share = std::min(1.0, 200.0 / (1.0 + model.node_count()));
+  return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.iterations)));
+}
+
+std::function<double()> Attempt::clock(double until) const {
+  if (!std::isfinite(deadline.limit())) return [] { return 0.0; };
+  double start = deadline.seconds(), end = std::max(start + 1e-6, until * deadline.limit());
+  return [this, start, end] { return (deadline.seconds() - start) / (end - start); };
+}
 
 std::vector<Schedule> solve_keep_all(const Attempt& attempt) { return {keep_all(attempt.problem)}; }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/annealer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reprise::plan {
+
+Annealer::Annealer(Timeline& timeline, std::uint64_t seed)
+    : timeline_(timeline), model_(timeline.model()), random_(seed), shaver_(timeline, random_) {}
+
+void Annealer::run(const Limits& limits) {
+  tidy(limits.budget);
+  remember();
+  if (limits.improved) limits.improved(timeline_);
+  double current = timeline_.extra_cost();
+  const double total = std::max(model_.base_cost, 1e-300);
+  const double hot = 2e-3 * std::min(total, 0.05 * total + current), cold = hot * 1e-3;
+  for (std::int64_t i = 0; i < limits.iterations; ++i) {
+    if (best_cost_ <= (limits.enough ? limits.enough() : 0) + 1e-9 * total) break;
+    if (limits.should_stop && limits.should_stop()) break;
+    double done = static_cast<double>(i) / static_cast<double>(limits.iterations);
+    if (limits.elapsed) done = std::max(done, limits.elapsed());
+    if (done >= 1) break;
+    double temperature = hot * std::pow(cold / hot, done);
+    double threshold = current - temperature * std::log(std::max(random_.unit(), 1e-12));
+
+    timeline_.commit();
+    ruin();
+    double noise = random_.chance(0.3) ? 1.0 : 0.2;
+    bool fits =
+        shaver_.repair({limits.budget, limits.price * random_.uniform(0.5, 2), noise, 40, threshold + 0.003 * total});
+    if (fits) {
+      prune();
+      keep_instead(limits.budget, 6);
+    }
+    if (!fits || timeline_.extra_cost() > threshold) {
+      timeline_.undo();
+      continue;
+    }
+    current = timeline_.extra_cost();
+    if (current >= best_cost_ - 1e-9 * total) continue;
+    tidy(limits.budget);
+    current = timeline_.extra_cost();
+    remember();
+    if (limits.improved) limits.improved(timeline_);
+  }
+  timeline_.commit();
+  restore();
+}
+
+void Annealer::tidy(std::int64_t budget) {
+  prune();
+  keep_instead(budget, 1 << 30);
+  prune();
+}
+
+void Annealer::ruin() {
+  double which = random_.unit();
+  if (timeline_.item_count() == 0 || which < 0.1) return drop_something();
+  if (which < 0.35) return ruin_window();
+  if (which < 0.6) return ruin_scattered();
+  if (which < 0.8) return ruin_value();
+  return relocate();
+}
+
+bool Annealer::pick_item(Item& item, int& stage) {
+  if (timeline_.item_count() == 0) return false;
+  auto left = static_cast<std::size_t>(random_.below(timeline_.item_count()));
+  for (stage = 0; timeline_.items(stage).size() <= left; ++stage) left -= timeline_.items(stage).size();
+  item = timeline_.items(stage)[left];
+  return true;
+}
+
+// Removes what is brought back in neighbouring stages.
+void Annealer::ruin_window() {
+  Item item;
+  int stage = 0;
+  if (!pick_item(item, stage)) return;
+  auto most = static_cast<std::size_t>(random_.between(2, 8));
+  scratch_.clear();
+  for (int t = stage; t < timeline_.stage_count() && t < stage + 40 && scratch_.size() < most; ++t) {
+    for (const Item& other : timeline_.items(t)) {
+      if (scratch_.size() < most && random_.chance(0.8)) scratch_.push_back({other, t});
+    }
+  }
+  for (auto& [other, t] : scratch_) timeline_.remove(other, t);
+}
+
+void Annealer::ruin_scattered() {
+  for (std::int64_t left = random_.between(1, 4); left > 0; --left) {
+    Item item;
+    int stage = 0;
+    if (!pick_item(item, stage)) return;
+    timeline_.remove(item, stage);
+  }
+}
+
+// Removes every run of a node after its first, and of its neighbours in the graph.
+void Annealer::ruin_value() {
+  Item item;
+  int stage = 0;
+  if (!pick_item(item, stage)) return;
+  if (item.kind != Event::Kind::run) return timeline_.remove(item, stage);
+  auto remove_all = [&](int node) {
+    while (timeline_.stages_of(node).size() > 1)
+      timeline_.remove(timeline_.run_of(node), timeline_.stages_of(node).back());
+  };
+  remove_all(item.id);
+  if (random_.chance(0.5)) {
+    for (int v : model_.inputs[item.id]) remove_all(model_.value(v).node);
+  }
+  if (random_.chance(0.3)) {
+    for (int v = model_.node(item.id).first_value, k = 0; k < model_.node(item.id).value_count; ++k, ++v) {
+      for (int reader : model_.readers[v]) remove_all(reader);
+    }
+  }
+}
+
+// Moves a run to another stage: where an input of it is made again anyway, or a little earlier or later.
+void Annealer::relocate() {
+  Item item;
+  int stage = 0;
+  if (!pick_item(item, stage)) return;
+  int target = stage + static_cast<int>(random_.between(-6, 6));
+  if (item.kind == Event::Kind::run && random_.chance(0.7)) {
+    auto inputs = model_.inputs[item.id];
+    if (inputs.empty()) return;
+    int input = inputs[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(inputs.size())))];
+    auto stages = timeline_.stages_of(model_.value(input).node);
+    target = stages[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(stages.size())))];
+  }
+  timeline_.remove(item, stage);
+  if (target >= 0 && target < timeline_.stage_count() && timeline_.can_insert(item, target))
+    timeline_.insert(item, target);
+}
+
+// Drops some value somewhere although nothing forces it: what that frees may let something dearer stay.
+void Annealer::drop_something() {
+  for (int tries = 0; tries < 20; ++tries) {
+    int value = static_cast<int>(random_.below(model_.value_count()));
+    if (model_.value(value).bytes == 0) continue;
+    int from = static_cast<int>(random_.between(model_.value(value).node, model_.node_count()));
+    Slot use = timeline_.next_use(value, {from, model_.node_count()});
+    if (use.stage >= timeline_.stage_count()) continue;
+    Item item = timeline_.run_of(model_.value(value).node);
+    if (!timeline_.can_insert(item, use.stage)) continue;
+    return timeline_.insert(item, use.stage);
+  }
+}
+
+// Latest stages first: whoever reads a useless thing comes after it.
+void Annealer::prune() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int t = timeline_.stage_count() - 1; t >= 0; --t) {
+      for (std::size_t k = timeline_.items(t).size(); k-- > 0;) {
+        Item item = timeline_.items(t)[k];
+        if (!timeline_.is_useless(item, t)) continue;
+        timeline_.remove(item, t);
+        changed = item.kind == Event::Kind::run;
+      }
+    }
+  }
+}
+
+void Annealer::keep_instead(std::int64_t budget, int tries) {
+  if (tries >= timeline_.item_count()) {
+    scratch_.clear();
+    for (int t = 0; t < timeline_.stage_count(); ++t) {
+      for (const Item& item : timeline_.items(t)) scratch_.push_back({item, t});
+    }
+    auto dearer = [&](const auto& a, const auto& b) { return timeline_.cost_of(a.first) > timeline_.cost_of(b.first); };
+    std::stable_sort(scratch_.begin(), scratch_.end(), dearer);
+    for (auto& [item, stage] : scratch_) try_to_keep(item, stage, budget);
+    return;
+  }
+  for (; tries > 0; --tries) {
+    Item item;
+    int stage = 0;
+    if (!pick_item(item, stage)) return;
+    try_to_keep(item, stage, budget);
+  }
+}
+
+bool Annealer::try_to_keep(const Item& item, int stage, std::int64_t budget) {
+  if (!timeline_.has(item, stage)) return false;
+  std::size_t mark = timeline_.change_count();
+  timeline_.remove(item, stage);
+  if (timeline_.peak() <= budget) return true;
+  timeline_.undo_to(mark);
+  return false;
+}
+
+void Annealer::remember() {
+  best_cost_ = timeline_.extra_cost();
+  best_.clear();
+  for (int t = 0; t < timeline_.stage_count(); ++t) {
+    for (const Item& item : timeline_.items(t)) best_.push_back({item, t});
+  }
+}
+
+void Annealer::restore() {
+  for (int t = 0; t < timeline_.stage_count(); ++t) {
+    while (!timeline_.items(t).empty()) timeline_.remove(timeline_.items(t).back(), t);
+  }
+  for (auto& [item, stage] : best_) timeline_.insert(item, stage);
+  timeline_.commit();
+}
+
+}  // namespace reprise::plan

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Solver: at a moment that binds, keep what a least cut keeps, and make everything else again when it is needed.
+// Several prices around the best give cuts with more or less room left; shaving repairs what is still over the budget
+// elsewhere.
+#include <algorithm>
+
+#include "plan/annealer.h"
+#include "plan/solver.h"
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Walks on from a moment with only the chosen values in memory, and brings back the rest just in time.
+class Walk {
+ public:
+  Walk(Timeline& timeline, int moment, const Moment::Choice& choice)
+      : timeline_(timeline),
+        model_(timeline.model()),
+        is_there_(model_.values.size(), 0),
+        form_(model_.values.size(), 0) {
+    for (int v : choice.kept) is_there_[at(v)] = 1;
+    for (int v : choice.paged) form_[at(v)] = 1;
+    for (int v : choice.compressed) form_[at(v)] = 2;
+    for (int v : model_.inputs[moment]) is_there_[at(v)] = 1;
+    make(moment);
+    for (int stage = moment + 1; stage < model_.node_count(); ++stage) {
+      for (int v : model_.inputs[stage]) need(v, stage);
+      make(stage);
+    }
+    for (int v = 0; v < model_.value_count(); ++v) {
+      if (model_.value(v).is_output) need(v, model_.node_count());
+    }
+  }
+
+ private:
+  void make(int node) {
+    const Model::Node& made = model_.node(node);
+    for (int v = made.first_value; v < made.first_value + made.value_count; ++v) is_there_[at(v)] = 1;
+  }
+
+  void need(int value, int stage) {
+    if (is_there_[at(value)]) return;
+    is_there_[at(value)] = 1;
+    if (form_[at(value)] != 0) {
+      Item item = form_[at(value)] == 1 ? timeline_.page_of(value) : timeline_.compressed_of(value);
+      if (timeline_.can_insert(item, stage)) return timeline_.insert(item, stage);
+    }
+    int node = model_.value(value).node;
+    if (!timeline_.can_insert(timeline_.run_of(node), stage)) return;  // then it simply stays
+    for (int input : model_.inputs[node]) need(input, stage);
+    if (timeline_.can_insert(timeline_.run_of(node), stage)) timeline_.insert(timeline_.run_of(node), stage);
+    make(node);
+  }
+
+  Timeline& timeline_;
+  const Model& model_;
+  std::vector<char> is_there_, form_;
+};
+
+}  // namespace
+
+std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
+  const Model& model = attempt.model;
+  std::vector<Schedule> found;
+  std::size_t seeds = std::min<std::size_t>(attempt.certificate.seeds.size(), model.node_count() > 5000 ? 1 : 3);
+  for (std::size_t k = 0; k < seeds; ++k) {
+    const Certificate::Seed& seed = attempt.certificate.seeds[k];
+    Moment moment(model, seed.node, Scope::this_order);
+    for (double factor : {1.0, 1.1, 1.3, 1.7, 2.5}) {
+      if (attempt.deadline.is_over()) return found;
+      Moment::Choice choice = factor == 1 ? seed.bound.fitting : moment.choose(seed.bound.price * factor);
+      Timeline timeline(model);
+      Walk(timeline, seed.node, choice);
+      Random random(attempt.options.seed);
+      Shaver shaver(timeline, random);
+      int steps = 2 * model.node_count() + 100;
+      bool fits = shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, 5 * model.base_cost});
+      if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
+      found.push_back(to_schedule(attempt.problem, model, timeline.events()));
+      if (fits && model.node_count() > 5000) return found;
+    }
+  }
+  return found;
+}
+
+}  // namespace reprise::plan

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Solver: ruin and recreate from the best seed. When nothing fits yet, or only at a high price, it climbs down a ladder
+// of budgets, polishing on every rung, which finds its way into tight budgets where greedy repairs get stuck.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "plan/annealer.h"
+#include "plan/solver.h"
+
+namespace reprise::plan {
+namespace {
+
+using Items = std::vector<std::pair<Item, int>>;
+
+Items items_of(const Timeline& timeline) {
+  Items items;
+  for (int t = 0; t < timeline.stage_count(); ++t) {
+    for (const Item& item : timeline.items(t)) items.push_back({item, t});
+  }
+  return items;
+}
+
+// A schedule in stage form, if its first runs are in the model's order. What is made twice in a stage is made once.
+std::optional<Items> items_of(const Model& model, const Timeline& empty, const Schedule& schedule) {
+  std::vector<int> node_of(model.nodes.size()), value_of(model.values.size());
+  for (int i = 0; i < model.node_count(); ++i) node_of[static_cast<std::size_t>(model.node(i).original)] = i;
+  for (int v = 0; v < model.value_count(); ++v) value_of[static_cast<std::size_t>(model.value(v).original)] = v;
+  Items items;
+  int next = 0;
+  for (Step step : schedule.steps) {
+    if (step.kind == Step::Kind::run) {
+      int node = node_of[static_cast<std::size_t>(step.id)];
+      if (node > next) return {};
+      if (node == next)
+        ++next;
+      else
+        items.push_back({empty.run_of(node), next});
+    } else if (step.kind == Step::Kind::page_in) {
+      items.push_back({empty.page_of(value_of[static_cast<std::size_t>(step.id)]), next});
+    } else if (step.kind == Step::Kind::expand) {
+      items.push_back({empty.compressed_of(value_of[static_cast<std::size_t>(step.id)]), next});
+    }
+  }
+  return items;
+}
+
+void fill(Timeline& timeline, const Items& items) {
+  for (auto& [item, stage] : items) {
+    if (timeline.can_insert(item, stage)) timeline.insert(item, stage);
+  }
+  timeline.commit();
+}
+
+class Search {
+ public:
+  explicit Search(const Attempt& attempt) : attempt_(attempt), model_(attempt.model), random_(attempt.options.seed) {}
+
+  void run() {
+    take_best();
+    take_shaved();
+    double bound = attempt_.certificate.this_order.extra;
+    bool is_poor = best_ && best_cost_ > bound + 0.02 * model_.base_cost;
+    if (is_poor) climb_down();
+    if (best_) polish();
+  }
+
+  std::vector<Schedule> found() const { return found_; }
+
+ private:
+  std::int64_t budget() const { return attempt_.options.budget; }
+
+  Shaver::Limits limits(std::int64_t budget, double noise) const {
+    return {budget, attempt_.certificate.price, noise, 2 * model_.node_count() + 100, 5 * model_.base_cost};
+  }
+
+  void offer(Timeline& timeline) {
+    if (timeline.peak() > budget() || (best_ && timeline.extra_cost() >= best_cost_)) return;
+    best_ = items_of(timeline);
+    best_cost_ = timeline.extra_cost();
+    found_.push_back(to_schedule(attempt_.problem, model_, timeline.events()));
+  }
+
+  void take_best() {
+    Timeline timeline(model_);
+    std::optional<Items> items = items_of(model_, timeline, attempt_.best);
+    if (!items) return;
+    fill(timeline, *items);
+    if (Shaver(timeline, random_).repair(limits(budget(), 0))) offer(timeline);
+  }
+
+  void take_shaved() {
+    Timeline timeline(model_);
+    if (!Shaver(timeline, random_).repair(limits(budget(), 0))) return;
+    Annealer(timeline, attempt_.options.seed).tidy(budget());
+    offer(timeline);
+  }
+
+  void climb_down() {
+    Timeline timeline(model_);
+    auto over = attempt_.clock(0.35);
+    double top = static_cast<double>(timeline.peak()), bottom = static_cast<double>(budget());
+    int rungs = std::max(1, static_cast<int>(std::ceil(std::log(top / bottom) / 0.04)));
+    for (int rung = 1; rung <= rungs; ++rung) {
+      auto target =
+          rung == rungs ? budget() : static_cast<std::int64_t>(top * std::pow(bottom / top, double(rung) / rungs));
+      if (!descend(timeline, target) || over() >= 1 || attempt_.deadline.is_over()) break;
+      std::int64_t iterations = attempt_.scaled_iterations() / (8 * rungs);
+      Annealer(timeline, random_.bits())
+          .run({.budget = target, .price = attempt_.certificate.price, .iterations = iterations});
+    }
+    offer(timeline);
+  }
+
+  // To a smaller budget, with more and more noise until it works.
+  bool descend(Timeline& timeline, std::int64_t target) {
+    for (int tries = 0; tries < 12; ++tries) {
+      timeline.commit();
+      if (Shaver(timeline, random_).repair(limits(target, 0.1 * tries))) return true;
+      timeline.undo();
+      std::int64_t between = (timeline.peak() + target) / 2;
+      if (tries % 4 == 3 && between > target && Shaver(timeline, random_).repair(limits(between, 0.5))) {
+        Annealer(timeline, random_.bits())
+            .run({.budget = between, .price = attempt_.certificate.price, .iterations = 200});
+      }
+    }
+    return false;
+  }
+
+  void polish() {
+    Timeline timeline(model_);
+    fill(timeline, *best_);
+    Annealer::Limits annealing{.budget = budget(), .price = attempt_.certificate.price};
+    annealing.iterations = attempt_.scaled_iterations();
+    annealing.elapsed = attempt_.clock(1.0);
+    annealing.should_stop = [this, count = 0]() mutable { return ++count % 16 == 0 && attempt_.deadline.is_over(); };
+    annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
+    annealing.improved = [this](const Timeline& better) {
+      if (better.extra_cost() < best_cost_) attempt_.report(to_schedule(attempt_.problem, model_, better.events()));
+    };
+    Annealer(timeline, attempt_.options.seed).run(annealing);
+    offer(timeline);
+  }
+
+  const Attempt& attempt_;
+  const Model& model_;
+  Random random_;
+  std::optional<Items> best_;
+  double best_cost_ = 0;
+  std::vector<Schedule> found_;
+};
+
+}  // namespace
+
+std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt) {
+  Search search(attempt);
+  search.run();
+  return search.found();
+}
+
+}  // namespace reprise::plan

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repairs a timeline that is over its budget by shaving its peak: at the highest slot, some idle value is dropped until
+// its next use and brought back there, with whatever it needs; the best cost per freed byte wins.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "plan/timeline.h"
+
+namespace reprise::plan {
+
+class Shaver {
+ public:
+  struct Limits {
+    std::int64_t budget = 0;
+    double price = 0;  // what a byte is worth, to weigh keeping an input against making it again
+    double noise = 0;  // scores are multiplied with up to 1 + noise
+    int steps = 1 << 30;
+    double cost = forbidden;  // gives up when the timeline's extra cost reaches this
+  };
+
+  Shaver(Timeline& timeline, Random& random);
+
+  /// Shaves until the peak fits; false if it cannot within the limits (the timeline is then left half-way).
+  bool repair(const Limits& limits);
+
+ private:
+  struct Candidate {
+    int value;
+    int stage;        // of the next use
+    double optimist;  // score at best
+    double factor;    // noise
+    std::int64_t freed;
+  };
+  struct Drop {
+    double score = forbidden;
+    int stage = 0;
+    std::vector<Item> items;
+  };
+
+  bool shave_once(const Limits& limits);
+  void collect(Slot slot, std::int64_t excess, const Limits& limits);
+  void consider(const Candidate& candidate, Slot slot, std::int64_t excess, const Limits& limits, Drop& best);
+  void offer(const Candidate& candidate, double cost, std::int64_t freed, std::int64_t excess, const Limits& limits,
+             Drop& best);
+  double closure(int node, int stage, Slot slot, const Limits& limits, int depth);
+  double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits, int depth);
+
+  Timeline& timeline_;
+  const Model& model_;
+  Random& random_;
+  std::vector<Candidate> candidates_;
+  std::vector<int> visited_;  // by node: number of the closure it is part of
+  int closure_number_ = 0;
+  std::vector<int> closure_nodes_;
+  std::vector<Item> items_;
+  std::int64_t kept_across_ = 0;  // bytes of inputs that are kept across the peak for the closure
+};
+
+}  // namespace reprise::plan

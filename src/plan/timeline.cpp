@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/timeline.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+bool comes_first(const Item& a, const Item& b) {
+  if (a.at != b.at) return a.at < b.at;
+  if (a.kind != b.kind) return a.kind < b.kind;
+  return a.id < b.id;
+}
+
+}  // namespace
+
+Timeline::Timeline(const Model& model)
+    : model_(model),
+      runs_(model.nodes.size()),
+      makes_(model.values.size()),
+      stages_(model.nodes.size() + 1),
+      tree_(model.node_count() + 1),
+      never_(model.resident + 1) {
+  for (const Model::Value& value : model.values) never_ += value.bytes;
+  for (int i = 0; i < model.node_count(); ++i) runs_[at(i)].push_back(i);
+  for (int v = 0; v < model.value_count(); ++v) {
+    makes_[at(v)].push_back({.stage = model.value(v).node, .kind = Event::Kind::run});
+    refresh(v);
+  }
+  for (int t = 0; t < stage_count(); ++t) mark(t);
+  tree_.add(0, stage_count() - 1, model.resident);
+}
+
+double Timeline::cost_of(const Item& item) const {
+  if (item.kind == Event::Kind::run) return model_.node(item.id).rerun_cost;
+  return item.kind == Event::Kind::page ? model_.value(item.id).page_cost : model_.value(item.id).compress_cost;
+}
+
+std::int64_t Timeline::peak() {
+  flush();
+  return tree_.max();
+}
+
+Slot Timeline::peak_slot() {
+  flush();
+  Slot slot;
+  scan(tree_.argmax(), &slot);
+  return slot;
+}
+
+std::int64_t Timeline::peak(int first_stage, int last_stage) {
+  flush();
+  return tree_.max(first_stage, last_stage);
+}
+
+bool Timeline::has(const Item& item, int stage) const {
+  const std::vector<Item>& items = stages_[at(stage)].items;
+  auto place = std::lower_bound(items.begin(), items.end(), item, comes_first);
+  return place != items.end() && *place == item;
+}
+
+bool Timeline::can_insert(const Item& item, int stage) const {
+  auto is_made_there = [&](int value) {
+    return makes_[at(value)][make_at(value, {stage, item.at + 1})].stage == stage;
+  };
+  if (item.kind != Event::Kind::run) return stage > item.at && cost_of(item) < forbidden && !is_made_there(item.id);
+  if (!may_run_again(item.id, stage)) return false;
+  const Model::Node& node = model_.node(item.id);
+  for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+    if (is_made_there(v)) return false;
+  }
+  return true;
+}
+
+void Timeline::insert(const Item& item, int stage) {
+  journal_.push_back({item, stage, true});
+  insert_now(item, stage);
+}
+
+void Timeline::remove(const Item& item, int stage) {
+  journal_.push_back({item, stage, false});
+  remove_now(item, stage);
+}
+
+void Timeline::undo() { undo_to(0); }
+
+void Timeline::undo_to(std::size_t change_count) {
+  while (journal_.size() > change_count) {
+    Change change = journal_.back();
+    journal_.pop_back();
+    if (change.is_insert)
+      remove_now(change.item, change.stage);
+    else
+      insert_now(change.item, change.stage);
+  }
+}
+
+void Timeline::insert_now(const Item& item, int stage) {
+  std::vector<Item>& items = stages_[at(stage)].items;
+  auto place = std::lower_bound(items.begin(), items.end(), item, comes_first);
+  assert(place == items.end() || *place != item);
+  items.insert(place, item);
+  ++item_count_;
+  extra_cost_ += cost_of(item);
+  mark(stage);
+  if (item.kind != Event::Kind::run) {
+    add_make(item.id, stage, item.kind);
+    return refresh(item.id);
+  }
+  std::vector<int>& runs = runs_[at(item.id)];
+  runs.insert(std::upper_bound(runs.begin(), runs.end(), stage), stage);
+  const Model::Node& node = model_.node(item.id);
+  for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+    add_make(v, stage, Event::Kind::run);
+    refresh(v);
+  }
+  for (int v : model_.inputs[item.id]) refresh(v);
+}
+
+void Timeline::remove_now(const Item& item, int stage) {
+  std::vector<Item>& items = stages_[at(stage)].items;
+  auto place = std::lower_bound(items.begin(), items.end(), item, comes_first);
+  assert(place != items.end() && *place == item);
+  items.erase(place);
+  --item_count_;
+  extra_cost_ -= cost_of(item);
+  mark(stage);
+  if (item.kind != Event::Kind::run) {
+    erase_make(item.id, stage);
+    return refresh(item.id);
+  }
+  std::vector<int>& runs = runs_[at(item.id)];
+  runs.erase(std::lower_bound(runs.begin(), runs.end(), stage));
+  const Model::Node& node = model_.node(item.id);
+  for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+    erase_make(v, stage);
+    refresh(v);
+  }
+  for (int v : model_.inputs[item.id]) refresh(v);
+}
+
+void Timeline::add_make(int value, int stage, Event::Kind kind) {
+  std::vector<Make>& makes = makes_[at(value)];
+  auto place = makes.end();
+  while (place[-1].stage > stage) --place;
+  assert(place[-1].stage != stage);
+  mark(std::min(place[-1].end.stage, stage_count() - 1));
+  makes.insert(place, {.stage = stage, .kind = kind});
+}
+
+void Timeline::erase_make(int value, int stage) {
+  std::vector<Make>& makes = makes_[at(value)];
+  auto place = makes.end() - 1;
+  while (place->stage != stage) --place;
+  mark(std::min(place[-1].end.stage, stage_count() - 1));
+  apply(value, *place, -1);
+  makes.erase(place);
+}
+
+// Brings every life of a value up to date with where it is made and used now.
+void Timeline::refresh(int value) {
+  std::vector<Make>& makes = makes_[at(value)];
+  for (std::size_t k = 0; k < makes.size(); ++k) {
+    Slot end = end_of(value, k);
+    Slot gap = k > 0 && makes[k].kind == Event::Kind::compressed ? makes[k - 1].end : Slot{};
+    if (makes[k].is_applied && makes[k].end == end && makes[k].gap == gap) continue;
+    if (makes[k].is_applied) apply(value, makes[k], -1);
+    makes[k].end = end;
+    makes[k].gap = gap;
+    makes[k].is_applied = true;
+    apply(value, makes[k], 1);
+  }
+}
+
+Slot Timeline::end_of(int value, std::size_t make) const {
+  const std::vector<Make>& makes = makes_[at(value)];
+  bool is_last = make + 1 == makes.size();
+  int n = model_.node_count();
+  if (is_last && model_.value(value).is_output) return {n, n};
+  int limit = is_last ? n + 1 : makes[make + 1].stage;
+  Slot end{makes[make].stage, model_.value(value).node};
+  for (int reader : model_.readers[value]) {
+    const std::vector<int>& runs = runs_[at(reader)];
+    std::size_t k = runs.size();
+    while (k > 0 && runs[k - 1] >= limit) --k;
+    if (k > 0 && runs[k - 1] >= makes[make].stage) end = std::max(end, Slot{runs[k - 1], reader});
+  }
+  return end;
+}
+
+void Timeline::apply(int value, const Make& make, int sign) {
+  const Model::Value& known = model_.value(value);
+  Slot begin{make.stage, known.node};
+  apply_interval(begin, make.end, sign * known.bytes);
+  if (make.kind == Event::Kind::compressed) apply_interval(make.gap, begin, sign * known.compressed_bytes);
+  int excluded = known.excluded_at;
+  if (excluded >= make.stage && excluded < make.end.stage) tree_.add(excluded, excluded, sign * never_);
+}
+
+void Timeline::apply_interval(Slot begin, Slot end, std::int64_t bytes) {
+  mark(begin.stage);
+  if (end.stage == begin.stage) return;
+  mark(end.stage);
+  stages_[at(end.stage)].entering += bytes;
+  tree_.add(begin.stage + 1, end.stage - 1, bytes);
+}
+
+void Timeline::mark(int stage) {
+  if (stages_[at(stage)].is_dirty) return;
+  stages_[at(stage)].is_dirty = true;
+  dirty_.push_back(stage);
+}
+
+void Timeline::flush() {
+  for (int stage : dirty_) {
+    Stage& changed = stages_[at(stage)];
+    changed.is_dirty = false;
+    std::int64_t local = scan(stage, nullptr);
+    if (local != changed.local) tree_.add(stage, stage, local - changed.local);
+    changed.local = local;
+  }
+  dirty_.clear();
+}
+
+// Memory within a stage while it is scanned, spanning lives left out.
+struct Timeline::Local {
+  std::int64_t now = 0, highest = 0;
+  Slot where;
+  void reach(std::int64_t bytes, Slot slot) {
+    if (bytes <= highest) return;
+    highest = bytes;
+    where = slot;
+  }
+};
+
+std::int64_t Timeline::scan(int stage, Slot* where) const {
+  const Stage& scanned = stages_[at(stage)];
+  Local local;
+  local.now = local.highest = scanned.entering;
+  local.where = {stage, scanned.items.empty() ? stage : scanned.items.front().at};
+  for (const Item& item : scanned.items) {
+    if (item.kind == Event::Kind::run)
+      scan_run(item.id, stage, local);
+    else
+      scan_return(item, stage, local);
+  }
+  if (stage < model_.node_count()) scan_run(stage, stage, local);
+  if (where) *where = local.where;
+  return local.highest;
+}
+
+void Timeline::scan_run(int node, int stage, Local& local) const {
+  Slot slot{stage, node};
+  const Model::Node& run = model_.node(node);
+  std::int64_t made = 0, dying = 0, departing = 0;
+  for (int v : model_.inputs[node]) {
+    const std::vector<Make>& makes = makes_[at(v)];
+    std::size_t k = make_at(v, slot);
+    if (makes[k].end != slot) continue;
+    dying += model_.value(v).bytes;
+    if (k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed)
+      departing += model_.value(v).compressed_bytes;
+  }
+  std::int64_t taken_over = 0;
+  for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
+    const std::vector<Make>& makes = makes_[at(v)];
+    std::size_t k = make_at(v, {stage, node + 1});
+    made += model_.value(v).bytes;
+    if (makes[k].end == slot) {
+      dying += model_.value(v).bytes;
+      if (k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed)
+        departing += model_.value(v).compressed_bytes;
+    }
+    int over = model_.value(v).takes_over;
+    if (over < 0) continue;
+    bool taken_before = false;
+    for (int w = run.first_value; w < v; ++w) taken_before |= model_.value(w).takes_over == over;
+    std::size_t life = make_at(over, slot);
+    bool departs = life + 1 < makes_[at(over)].size() && makes_[at(over)][life + 1].kind != Event::Kind::run;
+    if (!taken_before && !departs && makes_[at(over)][life].end == slot) taken_over += model_.value(v).bytes;
+  }
+  local.now += departing;
+  local.reach(local.now + made + run.scratch - taken_over, slot);
+  local.now += made - dying;
+}
+
+void Timeline::scan_return(const Item& item, int stage, Local& local) const {
+  Slot slot{stage, item.at};
+  const Model::Value& value = model_.value(item.id);
+  const std::vector<Make>& makes = makes_[at(item.id)];
+  std::size_t k = make_at(item.id, {stage, item.at + 1});
+  local.now += value.bytes;
+  bool departs = makes[k].end == slot && k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed;
+  if (departs) local.now += value.compressed_bytes;
+  local.reach(local.now, slot);
+  if (item.kind == Event::Kind::compressed) local.now -= value.compressed_bytes;
+  if (makes[k].end == slot) local.now -= value.bytes;
+}
+
+// The last make of a value before a slot.
+std::size_t Timeline::make_at(int value, Slot slot) const {
+  const std::vector<Make>& makes = makes_[at(value)];
+  int maker = model_.value(value).node;
+  std::size_t k = makes.size() - 1;
+  while (k > 0 && Slot{makes[k].stage, maker} >= slot) --k;
+  return k;
+}
+
+Timeline::Life Timeline::life_at(int value, Slot slot) const {
+  const std::vector<Make>& makes = makes_[at(value)];
+  std::size_t k = make_at(value, slot);
+  int next = k + 1 < makes.size() ? makes[k + 1].stage : stage_count();
+  return {{makes[k].stage, model_.value(value).node}, makes[k].end, next};
+}
+
+Slot Timeline::next_use(int value, Slot slot) const {
+  int n = model_.node_count();
+  Slot best = model_.value(value).is_output ? Slot{n, n} : Slot{n + 1, 0};
+  for (int reader : model_.readers[value]) {
+    const std::vector<int>& runs = runs_[at(reader)];
+    std::size_t k = 0;
+    while (k < runs.size() && Slot{runs[k], reader} <= slot) ++k;
+    if (k < runs.size()) best = std::min(best, Slot{runs[k], reader});
+  }
+  return best;
+}
+
+bool Timeline::is_useless(const Item& item, int stage) const {
+  auto ends_at_once = [&](int value) {
+    std::size_t k = make_at(value, {stage, item.at + 1});
+    return makes_[at(value)][k].end == Slot{stage, item.at};
+  };
+  if (item.kind != Event::Kind::run) return ends_at_once(item.id);
+  const Model::Node& node = model_.node(item.id);
+  for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+    if (!ends_at_once(v)) return false;
+  }
+  return true;
+}
+
+std::vector<Event> Timeline::events() const {
+  std::vector<Event> events;
+  for (int t = 0; t < stage_count(); ++t) {
+    for (const Item& item : items(t)) events.push_back({item.kind, item.id});
+    if (t < model_.node_count()) events.push_back({Event::Kind::run, t});
+  }
+  return events;
+}
+
+}  // namespace reprise::plan

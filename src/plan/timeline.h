@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule in stage form, changed step by step with its cost and memory always known.
+//
+// Stage t runs node t for the first time; before that it may bring values back: by running earlier nodes again, each at
+// most once per stage and in base order, by paging in or by expanding. Stage n, after the last node, may bring back
+// outputs. A moment is a slot (stage, node). Adding or removing an event never breaks validity: values live from where
+// they are made to their last use before they are made again, so only memory and cost change.
+//
+// Memory is a PeakTree over stages: lives that span a whole stage are added to its range, and within the stages where
+// lives begin or end a short scan finds the local maximum.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/model.h"
+#include "plan/peak_tree.h"
+
+namespace reprise::plan {
+
+struct Slot {
+  int stage = 0;
+  int node = 0;
+  friend auto operator<=>(const Slot&, const Slot&) = default;
+};
+
+/// Something that brings values back in a stage: see Event. `at` is its place within the stage.
+struct Item {
+  Event::Kind kind = Event::Kind::run;
+  int id = 0;
+  int at = 0;
+  friend bool operator==(const Item&, const Item&) = default;
+};
+
+class Timeline {
+ public:
+  explicit Timeline(const Model& model);
+
+  const Model& model() const { return model_; }
+  int stage_count() const { return model_.node_count() + 1; }
+  double extra_cost() const { return extra_cost_; }
+  int item_count() const { return item_count_; }
+  /// What is brought back in a stage, in order.
+  std::span<const Item> items(int stage) const { return stages_[static_cast<std::size_t>(stage)].items; }
+
+  std::int64_t peak();
+  /// The slot of the peak.
+  Slot peak_slot();
+  std::int64_t peak(int first_stage, int last_stage);
+
+  bool has(const Item& item, int stage) const;
+  /// Whether no value the item makes is already made in that stage, and nothing forbids it.
+  bool can_insert(const Item& item, int stage) const;
+  void insert(const Item& item, int stage);
+  void remove(const Item& item, int stage);
+  /// Whether nothing reads what the event in this stage makes.
+  bool is_useless(const Item& item, int stage) const;
+
+  Item run_of(int node) const { return {Event::Kind::run, node, node}; }
+  Item page_of(int value) const { return {Event::Kind::page, value, model_.value(value).node}; }
+  Item compressed_of(int value) const { return {Event::Kind::compressed, value, model_.value(value).node}; }
+  double cost_of(const Item& item) const;
+  bool may_run_again(int node, int stage) const {
+    return model_.node(node).rerun_cost < forbidden && stage > node && stage <= model_.node(node).last_stage;
+  }
+
+  /// The life of a value that covers a slot or ended last before it.
+  struct Life {
+    Slot begin, end;
+    int next_stage = 0;  // where it is made again, or stage_count()
+  };
+  Life life_at(int value, Slot slot) const;
+  /// Where a value is first used after a slot; stage_count() if nowhere. Outputs are used in (n, n).
+  Slot next_use(int value, Slot slot) const;
+  /// The stages a node runs in, ascending.
+  std::span<const int> stages_of(int node) const { return runs_[static_cast<std::size_t>(node)]; }
+
+  /// Changes since the last commit can be undone.
+  void commit() { journal_.clear(); }
+  void undo();
+  std::size_t change_count() const { return journal_.size(); }
+  void undo_to(std::size_t change_count);
+
+  std::vector<Event> events() const;
+
+ private:
+  struct Make {
+    int stage;
+    Event::Kind kind;
+    bool is_applied = false;
+    Slot end{};
+    Slot gap{};  // of a compressed one: from where its compressed form is in memory
+  };
+  struct Stage {
+    std::vector<Item> items;
+    std::int64_t entering = 0;  // bytes of lives that began earlier and end here
+    std::int64_t local = 0;     // what the tree holds for this stage
+    bool is_dirty = false;
+  };
+  struct Change {
+    Item item;
+    int stage;
+    bool is_insert;
+  };
+
+  void insert_now(const Item& item, int stage);
+  void remove_now(const Item& item, int stage);
+  void add_make(int value, int stage, Event::Kind kind);
+  void erase_make(int value, int stage);
+  void refresh(int value);
+  Slot end_of(int value, std::size_t make) const;
+  void apply(int value, const Make& make, int sign);
+  void apply_interval(Slot begin, Slot end, std::int64_t bytes);
+  void mark(int stage);
+  void flush();
+  std::int64_t scan(int stage, Slot* where) const;
+  std::size_t make_at(int value, Slot slot) const;
+  struct Local;
+  void scan_run(int node, int stage, Local& local) const;
+  void scan_return(const Item& item, int stage, Local& local) const;
+
+  const Model& model_;
+  std::vector<std::vector<int>> runs_;    // of each node: stages, ascending, the first being its own
+  std::vector<std::vector<Make>> makes_;  // of each value
+  std::vector<Stage> stages_;
+  std::vector<int> dirty_;
+  PeakTree tree_;
+  std::int64_t never_;  // bytes that do not fit anywhere
+  double extra_cost_ = 0;
+  int item_count_ = 0;
+  std::vector<Change> journal_;
+};
+
+}  // namespace reprise::plan
