@@ -35,4 +35,31 @@ REPRISE_API Value conv_transpose(const Value& x, const Value& weight, const Conv
 REPRISE_API Value conv_transpose(const Value& x, const Value& weight, const Value& bias,
                                  const ConvTransposeOptions& options = {});
 
+struct PoolOptions {
+  std::vector<std::int64_t> strides = {};  // none: the kernel's sizes
+  std::vector<std::int64_t> dilations = {}, pads = {};
+  bool ceil_mode = false;          // a last window may reach past the end
+  bool count_include_pad = false;  // of avg_pool: padding counts as elements of value 0
+};
+/// The largest or the mean element of windows over [n, channels, spatial...]. One number holds for every dimension. Of
+/// equal elements the first takes the gradient.
+REPRISE_API Value max_pool(const Value& x, const std::vector<std::int64_t>& kernel, const PoolOptions& options = {});
+REPRISE_API Value avg_pool(const Value& x, const std::vector<std::int64_t>& kernel, const PoolOptions& options = {});
+/// Windows chosen so that the result has these spatial sizes.
+REPRISE_API Value adaptive_max_pool(const Value& x, const std::vector<std::int64_t>& size);
+REPRISE_API Value adaptive_avg_pool(const Value& x, const std::vector<std::int64_t>& size);
+/// Over all spatial dimensions, which stay with size 1.
+REPRISE_API Value global_max_pool(const Value& x);
+REPRISE_API Value global_avg_pool(const Value& x);
+
+struct ResizeOptions {
+  bool linear = true;          // linear in every spatial dimension (bilinear for images), or the nearest element
+  bool align_corners = false;  // first and last elements keep their places
+  bool half_pixel = true;      // positions are elements' middles; false: their left edges
+};
+/// [n, channels, spatial...] resampled to these spatial sizes.
+REPRISE_API Value resize(const Value& x, const std::vector<std::int64_t>& size, const ResizeOptions& options = {});
+/// Every element repeated `factor` times along each spatial dimension.
+REPRISE_API Value upsample_nearest(const Value& x, std::int64_t factor);
+
 }  // namespace reprise

@@ -15,5 +15,7 @@ std::span<const Op> reduce_ops();
 std::span<const Op> view_ops();
 std::span<const Op> matmul_ops();
 std::span<const Op> convolution_ops();
+std::span<const Op> pooling_ops();
+std::span<const Op> resize_ops();
 
 }  // namespace reprise
