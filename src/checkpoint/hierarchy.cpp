@@ -46,7 +46,7 @@ void add_rows(Level& level, const Store& store, const Costs& faster) {
   const Costs* unsaved = level.unsaved.empty() ? nullptr : &level.unsaved.back();
   Costs kept(n_end, 0.0), more(n_end, 0.0);
   std::vector<std::int32_t> jumps(n_end, 0);
-  MinPlus split(1 + store.read_cost, 0);
+  MinPlus split(n_end, 1 + store.read_cost, 0);
   for (std::size_t n = 2; n < n_end; ++n) {
     std::size_t j = split.best();
     kept[n] = split.value(n, j);

@@ -43,7 +43,7 @@ std::vector<double> solve_row(std::int64_t steps, const double* state, const dou
   auto n_end = static_cast<std::size_t>(steps) + 1;
   std::vector<double> runs(n_end, never);
   if (n_end > 1) runs[1] = 1;
-  MinPlus advance(2, state ? state[1] : never);  // p(k) = k + runs(k, m), q(l) = runs(l, m - state)
+  MinPlus advance(n_end, 2, state ? state[1] : never);  // p(k) = k + runs(k, m), q(l) = runs(l, m - state)
   for (std::size_t n = 2; n < n_end; ++n) {
     choices[n] = Table::record;
     if (data) runs[n] = 1 + data[n - 1];
