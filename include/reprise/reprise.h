@@ -7,6 +7,7 @@
 #include "reprise/checkpoint.h"
 #include "reprise/graph.h"
 #include "reprise/half.h"
+#include "reprise/memory.h"
 #include "reprise/ops.h"
 #include "reprise/plan.h"
 #include "reprise/tensor.h"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// pack: checks, splits at idle moments, solves the groups, the most loaded first, and reports.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "memory/portfolio.h"
+#include "memory/solvers.h"
+
+namespace reprise {
+namespace {
+
+using namespace memory;
+
+void check_options(std::span<const Buffer> buffers, const PackOptions& options) {
+  if (options.alignment <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(options.alignment)))
+    fail("[pack] alignment {} is not a power of two", options.alignment);
+  if (options.capacity && *options.capacity < 0) fail("[pack] capacity {} is negative", *options.capacity);
+  if (options.work_limit < 0) fail("[pack] work limit {} is negative", options.work_limit);
+  if (!(options.time_limit_seconds >= 0)) fail("[pack] time limit {} is not 0 or more", options.time_limit_seconds);
+  std::int64_t padding = 0, sum = 0;
+  for (const Buffer& b : buffers) sum += b.size + b.alignment;  // cannot overflow: see check_buffers
+  if (__builtin_mul_overflow(options.alignment, static_cast<std::int64_t>(buffers.size()), &padding) ||
+      __builtin_add_overflow(sum, padding, &sum) || sum > std::numeric_limits<std::int64_t>::max() / 2)
+    fail("[pack] sizes aligned to {} sum up to more than 2^62 bytes", options.alignment);
+}
+
+/// Buffers as they are packed: without the empty ones, and aligned as the options say.
+struct Task {
+  std::vector<Buffer> buffers;
+  std::int64_t unit = 1;  // the least alignment
+
+  Task(std::span<const Buffer> given, const PackOptions& options) : buffers(given.begin(), given.end()) {
+    unit = std::numeric_limits<std::int64_t>::max();
+    for (Buffer& b : buffers) {
+      b.alignment = std::max(b.alignment, options.alignment);
+      unit = std::min(unit, b.alignment);
+    }
+    if (buffers.empty()) unit = options.alignment;
+  }
+};
+
+struct Group {
+  std::vector<Row> rows;
+  Instance instance;
+};
+
+std::vector<Group> groups_of(const Task& task) {
+  std::vector<Row> rows = rows_of(task.buffers);
+  std::erase_if(rows, [&](const Row& row) { return task.buffers[row.front()].size == 0; });
+  std::vector<Group> groups;
+  for (auto& part : split_at_idle_moments(task.buffers, std::move(rows))) {
+    Instance instance = make_instance(task.buffers, part, task.unit);
+    groups.push_back({std::move(part), std::move(instance)});
+  }
+  std::ranges::stable_sort(groups, std::greater<>{}, [](const Group& g) { return g.instance.lower_bound; });
+  return groups;
+}
+
+/// The moment with the largest live sum.
+std::pair<std::int64_t, std::int64_t> fullest_moment(std::span<const Buffer> buffers) {
+  std::map<std::int64_t, std::int64_t> changes;
+  for (const Buffer& b : buffers) changes[b.lower] += b.size, changes[b.upper] -= b.size;
+  std::pair<std::int64_t, std::int64_t> fullest{0, 0};
+  std::int64_t live = 0;
+  for (auto [moment, change] : changes)
+    if ((live += change) > fullest.second) fullest = {moment, live};
+  return fullest;
+}
+
+std::string why_not(std::span<const Buffer> buffers, const PackResult& r, std::int64_t capacity, bool is_refuted) {
+  auto [moment, live] = fullest_moment(buffers);
+  if (live > capacity)
+    return fmt::format("no layout fits {} bytes: {} are live together at moment {}", capacity, live, moment);
+  if (r.lower_bound > capacity)
+    return fmt::format("no layout fits {} bytes: {} are live together once offsets are aligned", capacity,
+                       r.lower_bound);
+  if (is_refuted)
+    return fmt::format("no layout fits {} bytes, although only {} are live together: every arrangement was searched",
+                       capacity, live);
+  return fmt::format(
+      "no layout of {} bytes was found within the limits of the search; the lowest has {}, the bound is {}", capacity,
+      r.height, r.lower_bound);
+}
+
+}  // namespace
+
+std::int64_t largest_live_sum(std::span<const Buffer> buffers) { return fullest_moment(buffers).second; }
+
+PackResult pack(std::span<const Buffer> buffers, const PackOptions& options) {
+  check_buffers(buffers);
+  check_options(buffers, options);
+  Work work(options.work_limit, options.time_limit_seconds);
+  Task task(buffers, options);
+  std::vector<Group> groups = groups_of(task);
+  PackResult result{.layout = {.offsets = std::vector<std::int64_t>(buffers.size())}, .algorithm = "none needed"};
+  std::int64_t refuted = -1;
+  if (!groups.empty()) result.lower_bound = groups.front().instance.lower_bound;
+  for (const Group& group : groups) {
+    Goal goal{std::max(options.capacity.value_or(result.lower_bound), result.height), options.capacity.has_value()};
+    GroupResult solved = solve_group(task.buffers, group.rows, group.instance, goal, options.seed, work);
+    refuted = std::max(refuted, solved.refuted);
+    if (solved.height > result.height) result.height = solved.height, result.algorithm = solved.algorithm;
+    for (std::size_t i = 0; i < group.rows.size(); ++i)
+      for (std::size_t b : group.rows[i]) result.layout.offsets[b] = solved.placement[i];
+  }
+  result.layout.height = result.height;
+  result.proven_optimal = result.height <= refuted + 1;
+  result.fits = !options.capacity || result.height <= *options.capacity;
+  if (!result.fits) result.why = why_not(buffers, result, *options.capacity, refuted >= *options.capacity);
+  result.work = work.used();
+  result.seconds = work.seconds();
+  return result;
+}
+
+}  // namespace reprise

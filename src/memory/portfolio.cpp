@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// First the constructive algorithms, then, on what is left after reduction, local and exact search in turns, each turn
+// longer than the last.
+#include "memory/portfolio.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "memory/reduce.h"
+#include "memory/solvers.h"
+
+namespace reprise::memory {
+namespace {
+
+/// Pairs of parts that share a section: what a run of first_fit costs.
+std::int64_t pairs(const Instance& instance) {
+  std::vector<std::int64_t> begins(static_cast<std::size_t>(instance.sections) + 1), ends(begins);
+  for (const Part& part : instance.parts)
+    ++begins[static_cast<std::size_t>(part.first)], ++ends[static_cast<std::size_t>(part.last)];
+  std::int64_t pairs = 0, live = 0;
+  for (std::size_t x = 0; x < begins.size(); ++x) {
+    live -= ends[x];
+    pairs += begins[x] * live + begins[x] * begins[x] / 2;
+    live += begins[x];
+  }
+  return pairs;
+}
+
+/// Steps of one dive of the exact search.
+double dive(const Instance& instance) {
+  double sections = 0;
+  for (const Item& item : instance.items) sections += item.last - item.first;
+  return sections * static_cast<double>(instance.items.size()) / 2;
+}
+
+std::vector<int> sorted_by(const std::vector<double>& keys) {
+  std::vector<int> sequence(keys.size());
+  std::iota(sequence.begin(), sequence.end(), 0);
+  std::ranges::stable_sort(sequence, std::greater<>{}, [&](int i) { return keys[static_cast<std::size_t>(i)]; });
+  return sequence;
+}
+
+/// The instance without its postponable items.
+struct Reduced {
+  Instance instance;
+  std::vector<int> kept, aside;  // items of the whole instance; `aside` in the order to insert them
+
+  Reduced(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& whole)
+      : aside(postponable(whole, whole.lower_bound)) {
+    std::vector<bool> is_aside(whole.items.size());
+    for (int i : aside) is_aside[static_cast<std::size_t>(i)] = true;
+    std::vector<Row> kept_rows;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!is_aside[i]) kept.push_back(static_cast<int>(i)), kept_rows.push_back(rows[i]);
+    std::ranges::reverse(aside);
+    instance = make_instance(buffers, kept_rows, whole.unit);
+  }
+  Placement restrict(const Placement& whole) const {
+    Placement placement;
+    for (int i : kept) placement.push_back(whole[static_cast<std::size_t>(i)]);
+    return placement;
+  }
+  Placement extend(const Instance& whole, const Placement& placement, Work& work) const {
+    Placement extended(whole.items.size());
+    for (std::size_t k = 0; k < kept.size(); ++k) extended[static_cast<std::size_t>(kept[k])] = placement[k];
+    insert(whole, aside, extended, work);
+    return extended;
+  }
+};
+
+class Portfolio {
+ public:
+  Portfolio(const Instance& instance, const Goal& goal, std::uint64_t seed, Work& work)
+      : in_(instance), goal_(goal), seed_(seed), work_(work) {
+    best_.refuted = instance.lower_bound - 1;
+  }
+
+  GroupResult run(std::span<const Buffer> buffers, std::span<const Row> rows) {
+    construct();
+    if (!is_done()) improve(Reduced(buffers, rows, in_));
+    return best_;
+  }
+
+ private:
+  void construct() {
+    for (Order order : orders)
+      if (!is_done() || best_.placement.empty()) offer(skyline(in_, keys(in_, order), work_), "skyline", name(order));
+    if (pairs(in_) * 10 > work_.left()) return;
+    for (Order order : orders)
+      if (!is_done()) offer(first_fit(in_, sorted_by(keys(in_, order)), work_), "first fit", name(order));
+  }
+
+  void improve(const Reduced& reduced) {
+    constexpr int most_items = 3'500;  // the exact search recurses once per item
+    std::int64_t swap_cost = pairs(reduced.instance) + 1;
+    double exact_cost = dive(reduced.instance);
+    bool exact_is_possible = reduced.instance.items.size() <= most_items;
+    std::int64_t allowance = 2'000'000;
+    for (int turn = 0; !is_done() && !work_.is_over(); ++turn, allowance *= 2) {
+      std::uint64_t seed = seed_ + static_cast<std::uint64_t>(turn);
+      if (exact_is_possible && exact_cost < static_cast<double>(allowance)) prove(reduced, allowance, seed);
+      if (!is_done() && swap_cost < allowance / 40) swap(reduced, allowance / 4, seed);
+      if (swap_cost >= work_.left() / 40 && (!exact_is_possible || exact_cost >= static_cast<double>(work_.left())))
+        break;
+    }
+  }
+
+  void swap(const Reduced& reduced, std::int64_t allowance, std::uint64_t seed) {
+    Placement start = reduced.restrict(best_.placement);
+    Placement found = order_search(reduced.instance, start, goal_.height, allowance, seed, work_);
+    if (height_of(reduced.instance, found) < best_.height) offer(reduced.extend(in_, found, work_), "order search", "");
+  }
+
+  /// Asks the exact search for the goal, then for heights ever nearer to the best one known.
+  void prove(const Reduced& reduced, std::int64_t allowance, std::uint64_t seed) {
+    std::int64_t target = std::max(goal_.height, best_.refuted + 1), step = std::max(in_.unit, best_.height / 2000);
+    while (!is_done() && !work_.is_over() && target < best_.height) {
+      Decision decision = exact(reduced.instance, target, allowance, seed, work_);
+      if (decision.outcome == Outcome::found) offer(reduced.extend(in_, decision.placement, work_), "exact", "");
+      if (decision.outcome == Outcome::refuted) best_.refuted = std::max(best_.refuted, target);
+      if (goal_.is_capacity) return;
+      std::int64_t low = decision.outcome == Outcome::found ? std::max(goal_.height, best_.refuted + 1) : target;
+      if (decision.outcome == Outcome::unknown && best_.height - target <= step) return;
+      target = low + (best_.height - low) / 2;
+      if (decision.outcome == Outcome::refuted) target = std::max(target, best_.refuted + 1);
+    }
+  }
+
+  bool is_done() const {
+    if (best_.placement.empty()) return false;
+    return best_.height <= goal_.height || best_.height <= best_.refuted + 1 ||
+           (goal_.is_capacity && best_.refuted >= goal_.height);
+  }
+
+  void offer(Placement placement, const char* algorithm, const char* detail) {
+    std::int64_t height = height_of(in_, placement);
+    if (!best_.placement.empty() && height >= best_.height) return;
+    best_.placement = std::move(placement);
+    best_.height = height;
+    best_.algorithm = *detail ? std::string(algorithm) + " by " + detail : algorithm;
+  }
+
+  const Instance& in_;
+  Goal goal_;
+  std::uint64_t seed_;
+  Work& work_;
+  GroupResult best_;
+};
+
+}  // namespace
+
+GroupResult solve_group(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& instance,
+                        const Goal& goal, std::uint64_t seed, Work& work) {
+  return Portfolio(instance, goal, seed, work).run(buffers, rows);
+}
+
+}  // namespace reprise::memory

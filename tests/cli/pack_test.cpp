@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise pack`, run as a program.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace reprise::cli {
+namespace {
+
+struct Run {
+  std::string output;  // standard output and, behind it, standard error where asked for
+  int status;
+};
+
+Run tool(const std::string& arguments) {
+  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
+  Run run{};
+  for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
+  int status = pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+class PackCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(lives_) << "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string in(const std::string& name) const { return folder_ + "/" + name; }
+
+  std::string folder_ = testing::TempDir() + "reprise_pack_" + std::to_string(getpid());
+  std::string lives_ = folder_ + "/lives.csv";
+};
+
+TEST_F(PackCommandTest, PrintsOneJsonObjectWithTheKeysOthersRelyOn) {
+  Run run = tool("pack " + lives_ + " --json");
+  EXPECT_EQ(run.status, 0);
+  auto json = nlohmann::json::parse(run.output);
+  EXPECT_EQ(json["capacity"], 96);
+  EXPECT_EQ(json["lower_bound"], 96);
+  EXPECT_TRUE(json["seconds"].is_number());
+  EXPECT_EQ(json["proven_optimal"], true);
+}
+
+TEST_F(PackCommandTest, WritesTheRowsWithTheirOffsets) {
+  Run run = tool("pack " + lives_ + " -o " + in("placed.csv"));
+  EXPECT_EQ(run.status, 0);
+  EXPECT_NE(run.output.find("3 buffers | arena 96 bytes"), std::string::npos) << run.output;
+  std::ifstream file(in("placed.csv"));
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(text, "id,lower,upper,size,offset\na,0,2,64,32\nb,1,3,32,0\nc,2,4,64,32\n");
+}
+
+TEST_F(PackCommandTest, ReadsCapacitiesAsPeopleWriteThemAndAlignments) {
+  EXPECT_EQ(tool("pack " + lives_ + " --capacity 1KiB --time-limit 5").status, 0);
+  EXPECT_EQ(nlohmann::json::parse(tool("pack " + lives_ + " --align 64 --json").output)["capacity"], 96);
+}
+
+TEST_F(PackCommandTest, EndsWithStatus3AndTheReasonWhenTheCapacityIsTooSmall) {
+  Run run = tool("pack " + lives_ + " --capacity 95 --json -o " + in("placed.csv") + " 2>" + in("why"));
+  EXPECT_EQ(run.status, 3);
+  auto json = nlohmann::json::parse(run.output);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_EQ(json["why"], "no layout fits 95 bytes: 96 are live together at moment 1");
+  EXPECT_FALSE(std::filesystem::exists(in("placed.csv")));
+  EXPECT_GT(std::filesystem::file_size(in("why")), 0u);
+}
+
+TEST_F(PackCommandTest, EndsWithStatus1WhenAFileFails) {
+  Run missing = tool("pack " + in("nowhere.csv") + " 2>&1");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_NE(missing.output.find("cannot open"), std::string::npos) << missing.output;
+  std::ofstream(in("bad.csv")) << "id,lower,upper,size\na,5,2,64\n";
+  Run bad = tool("pack " + in("bad.csv") + " 2>&1");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_NE(bad.output.find("buffer 'a' lives during [5, 2)"), std::string::npos) << bad.output;
+  EXPECT_EQ(tool("pack " + lives_ + " -o " + in("no/such/folder.csv") + " 2>&1").status, 1);
+}
+
+TEST_F(PackCommandTest, EndsWithStatus2WhenTheCommandIsWrong) {
+  for (const char* wrong : {"pack", "pack a.csv b.csv", "pack a.csv --capacity heap", "pack a.csv --align 48",
+                            "pack a.csv --align -1", "pack a.csv --time-limit 0", "pack a.csv --frobnicate"})
+    EXPECT_EQ(tool(std::string(wrong) + " >/dev/null 2>&1").status, 2) << wrong;
+}
+
+TEST_F(PackCommandTest, TeachesWithAnExample) {
+  Run run = tool("pack --help");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_NE(run.output.find("reprise pack lives.csv -o placed.csv"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::cli
