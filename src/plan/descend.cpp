@@ -39,11 +39,12 @@ class Descent {
  private:
   bool go_to(std::int64_t target) {
     const int tries = model_.node_count() > 5000 ? 3 : 9;
+    auto over = [this] { return attempt_.deadline.is_over(); };
     for (int k = 0; k < tries && !attempt_.deadline.is_over(); ++k) {
       timeline_.commit();
       double price = price_ * (k % 3 == 0 ? 1000 : k % 3 == 1 ? 30 : 1);
       int steps = model_.node_count() + 50;
-      if (shaver_.repair({target, price, 0.15 * k, steps, 50 * (1 + model_.base_cost)})) return true;
+      if (shaver_.repair({target, price, 0.15 * k, steps, 50 * (1 + model_.base_cost), over})) return true;
       timeline_.undo();
     }
     return false;

@@ -64,6 +64,7 @@ class Walk {
 std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
   const Model& model = attempt.model;
   std::vector<Schedule> found;
+  auto over = [&attempt] { return attempt.deadline.is_over(); };
   std::size_t seeds = std::min<std::size_t>(attempt.certificate.seeds.size(), model.node_count() > 5000 ? 1 : 3);
   for (std::size_t k = 0; k < seeds; ++k) {
     const Certificate::Seed& seed = attempt.certificate.seeds[k];
@@ -76,7 +77,8 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
       Random random(attempt.options.seed);
       Shaver shaver(timeline, random);
       int steps = 2 * model.node_count() + 100;
-      bool fits = shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, 5 * model.base_cost});
+      bool fits =
+          shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, 5 * model.base_cost, over});
       if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
       found.push_back(to_schedule(attempt.problem, model, timeline.events()));
       if (fits && model.node_count() > 5000) return found;

@@ -71,7 +71,9 @@ class Search {
   std::int64_t budget() const { return attempt_.options.budget; }
 
   Shaver::Limits limits(std::int64_t budget, double noise) const {
-    return {budget, attempt_.certificate.price, noise, 2 * model_.node_count() + 100, 5 * model_.base_cost};
+    return {budget, attempt_.certificate.price, noise, 2 * model_.node_count() + 100, 5 * model_.base_cost, [this] {
+              return attempt_.deadline.is_over();
+            }};
   }
 
   void offer(Timeline& timeline) {
@@ -105,9 +107,10 @@ class Search {
       auto target =
           rung == rungs ? budget() : static_cast<std::int64_t>(top * std::pow(bottom / top, double(rung) / rungs));
       if (!descend(timeline, target) || over() >= 1 || attempt_.deadline.is_over()) break;
-      std::int64_t iterations = attempt_.scaled_iterations() / (8 * rungs);
-      Annealer(timeline, random_.bits())
-          .run({.budget = target, .price = attempt_.certificate.price, .iterations = iterations});
+      Annealer::Limits polishing{.budget = target, .price = attempt_.certificate.price};
+      polishing.iterations = std::min<std::int64_t>(attempt_.scaled_iterations() / 8, 4000) / rungs;
+      polishing.should_stop = [&] { return over() >= 1 || attempt_.deadline.is_over(); };
+      Annealer(timeline, random_.bits()).run(polishing);
     }
     offer(timeline);
   }
@@ -127,12 +130,18 @@ class Search {
     return false;
   }
 
+  // Whether the bound for every order is so far below the one for this order that time is better kept for other orders.
+  bool order_may_help() const {
+    double apart = attempt_.certificate.this_order.extra - attempt_.certificate.any_order.extra;
+    return apart > 2e-3 * model_.base_cost;
+  }
+
   void polish() {
     Timeline timeline(model_);
     fill(timeline, *best_);
     Annealer::Limits annealing{.budget = budget(), .price = attempt_.certificate.price};
     annealing.iterations = attempt_.scaled_iterations();
-    annealing.elapsed = attempt_.clock(1.0);
+    annealing.elapsed = attempt_.clock(order_may_help() ? 0.3 : 1.0);
     annealing.should_stop = [this, count = 0]() mutable { return ++count % 16 == 0 && attempt_.deadline.is_over(); };
     annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
     annealing.improved = [this](const Timeline& better) {

@@ -7,7 +7,8 @@ namespace reprise::plan {
 namespace {
 
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-constexpr int deepest = 400;  // nodes in a row made again for one value
+constexpr int most_visits =
+    400;  // of nodes while looking for what one value needs; keeps shared ancestors from exploding
 
 }  // namespace
 
@@ -17,6 +18,7 @@ Shaver::Shaver(Timeline& timeline, Random& random)
 bool Shaver::repair(const Limits& limits) {
   for (int step = 0; timeline_.peak() > limits.budget; ++step) {
     if (step >= limits.steps || timeline_.extra_cost() >= limits.cost) return false;
+    if (limits.should_stop && limits.should_stop()) return false;
     if (!shave_once(limits)) return false;
   }
   return timeline_.extra_cost() < limits.cost;
@@ -72,7 +74,11 @@ void Shaver::consider(const Candidate& candidate, Slot slot, std::int64_t excess
   ++closure_number_;
   closure_nodes_.clear();
   kept_across_ = 0;
-  double cost = closure(value.node, candidate.stage, slot, limits, 0);
+  visits_ = 0;
+  dearest_ = best.score >= forbidden
+                 ? forbidden
+                 : best.score * static_cast<double>(std::min(candidate.freed, excess)) / candidate.factor;
+  double cost = closure(value.node, candidate.stage, slot, limits);
   items_.clear();
   for (int node : closure_nodes_) items_.push_back(timeline_.run_of(node));
   offer(candidate, cost, candidate.freed - kept_across_, excess, limits, best);
@@ -99,19 +105,19 @@ void Shaver::offer(const Candidate& candidate, double cost, std::int64_t freed, 
 }
 
 // Cost of running a node again in a stage, with those of its inputs that are gone by then.
-double Shaver::closure(int node, int stage, Slot slot, const Limits& limits, int depth) {
-  if (depth > deepest) return forbidden;
+double Shaver::closure(int node, int stage, Slot slot, const Limits& limits) {
+  if (++visits_ > most_visits) return forbidden;
   visited_[at(node)] = closure_number_;
   closure_nodes_.push_back(node);
   double cost = model_.node(node).rerun_cost;
   for (int input : model_.inputs[node]) {
-    cost += bring_input(input, node, stage, slot, limits, depth);
-    if (cost >= forbidden) break;
+    cost += bring_input(input, node, stage, slot, limits);
+    if (cost >= dearest_) return forbidden;
   }
   return cost;
 }
 
-double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Limits& limits, int depth) {
+double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Limits& limits) {
   const Model::Value& input = model_.value(value);
   if (visited_[at(input.node)] == closure_number_) return 0;
   Timeline::Life life = timeline_.life_at(value, {stage, reader});
@@ -126,7 +132,7 @@ double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Li
   }
   std::size_t before = closure_nodes_.size();
   std::int64_t kept_before = kept_across_;
-  double again = closure(input.node, stage, slot, limits, depth + 1);
+  double again = closure(input.node, stage, slot, limits);
   double keep = limits.price * static_cast<double>(input.bytes);
   if (!crosses_peak || again <= keep) return again;
   for (std::size_t i = before; i < closure_nodes_.size(); ++i) visited_[at(closure_nodes_[i])] = 0;

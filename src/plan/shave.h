@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/random.h"
@@ -19,6 +20,7 @@ class Shaver {
     double noise = 0;  // scores are multiplied with up to 1 + noise
     int steps = 1 << 30;
     double cost = forbidden;  // gives up when the timeline's extra cost reaches this
+    std::function<bool()> should_stop = {};
   };
 
   Shaver(Timeline& timeline, Random& random);
@@ -45,8 +47,8 @@ class Shaver {
   void consider(const Candidate& candidate, Slot slot, std::int64_t excess, const Limits& limits, Drop& best);
   void offer(const Candidate& candidate, double cost, std::int64_t freed, std::int64_t excess, const Limits& limits,
              Drop& best);
-  double closure(int node, int stage, Slot slot, const Limits& limits, int depth);
-  double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits, int depth);
+  double closure(int node, int stage, Slot slot, const Limits& limits);
+  double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits);
 
   Timeline& timeline_;
   const Model& model_;
@@ -54,6 +56,8 @@ class Shaver {
   std::vector<Candidate> candidates_;
   std::vector<int> visited_;  // by node: number of the closure it is part of
   int closure_number_ = 0;
+  int visits_ = 0;      // of nodes while a closure is built
+  double dearest_ = 0;  // cost from which a closure is of no use
   std::vector<int> closure_nodes_;
   std::vector<Item> items_;
   std::int64_t kept_across_ = 0;  // bytes of inputs that are kept across the peak for the closure

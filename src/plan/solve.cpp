@@ -105,7 +105,7 @@ class Solving {
     if (options_.threads > 1 && !hopeless)
       search_beside_raising();
     else
-      search_then_raise(hopeless);
+      raise_then_search(hopeless);
     return result();
   }
 
@@ -123,26 +123,26 @@ class Solving {
     portfolio_.run(model_, certificate_, [this] { return enough(); });
   }
 
-  void search_then_raise(bool hopeless) {
+  void raise_then_search(bool hopeless) {
     raised_ = certificate_;
-    if (!hopeless && !std::isfinite(options_.time_limit)) raise_bound();
+    if (!hopeless) raise_bound(0.2 * options_.time_limit);
     search();
-    if (!hopeless && std::isfinite(options_.time_limit)) raise_bound();
   }
 
   // Raises in another thread. Without a time limit the search must not depend on when that happens, so it learns of it
   // only if there is one.
   void search_beside_raising() {
     raised_ = certificate_;
-    std::jthread raiser([this] { raise_bound(); });
+    std::jthread raiser([this] { raise_bound(options_.time_limit); });
     search();
     is_done_ = true;
   }
 
-  void raise_bound() {
-    auto should_stop = [this] { return is_done_ && std::isfinite(options_.time_limit) ? true : deadline_.is_over(); };
+  void raise_bound(double until) {
+    bool is_timed = std::isfinite(options_.time_limit);
+    auto should_stop = [&] { return (is_done_ && is_timed) || deadline_.is_over() || deadline_.seconds() > until; };
     plan::raise(raised_, model_, options_.budget, branches, should_stop);
-    bool is_learnt = options_.threads == 1 || std::isfinite(options_.time_limit);
+    bool is_learnt = options_.threads == 1 || is_timed;
     if (is_learnt) proved_.raise_to(model_.base_cost + raised_.any_order.extra);
   }
 

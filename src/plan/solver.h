@@ -67,5 +67,6 @@ std::vector<Schedule> solve_keep_all(const Attempt& attempt);
 std::vector<Schedule> solve_min_cut(const Attempt& attempt);
 std::vector<Schedule> solve_descend(const Attempt& attempt);
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt);
+std::vector<Schedule> solve_order_search(const Attempt& attempt);
 
 }  // namespace reprise::plan

@@ -10,10 +10,9 @@ namespace plan {
 namespace {
 
 constexpr Solver table[] = {
-    {"keep_all", solve_keep_all, true},
-    {"min_cut", solve_min_cut},
-    {"descend", solve_descend, true},
-    {"ruin_and_recreate", solve_ruin_and_recreate},
+    {"keep_all", solve_keep_all, true},   {"min_cut", solve_min_cut},
+    {"descend", solve_descend, true},     {"ruin_and_recreate", solve_ruin_and_recreate},
+    {"order_search", solve_order_search},
 };
 
 }  // namespace

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Solver: simulated annealing over whole sequences. Runs are shifted, alone or with the ancestors only they use, and
+// values are made again where that lowers the peak; then the order found is polished by ruin and recreate. Graphs with
+// much freedom of order gain more from this than from recomputing.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/annealer.h"
+#include "plan/sequence.h"
+#include "plan/solver.h"
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+std::vector<int> runs_of(const Model& model, const Schedule& schedule) {
+  std::vector<int> node_of(model.nodes.size()), runs;
+  for (int i = 0; i < model.node_count(); ++i) node_of[at(model.node(i).original)] = i;
+  for (Step step : schedule.steps) {
+    if (step.kind == Step::Kind::run) runs.push_back(node_of[at(step.id)]);
+  }
+  return runs;
+}
+
+class OrderSearch {
+ public:
+  explicit OrderSearch(const Attempt& attempt)
+      : attempt_(attempt),
+        model_(attempt.model),
+        sequence_(attempt.problem, attempt.model),
+        random_(attempt.options.seed) {}
+
+  void anneal(std::vector<int> start, std::int64_t iterations, double until) {
+    sequence_.set(start);
+    load_ = sequence_.load(start, budget());
+    double energy = energy_of(load_);
+    auto over = attempt_.clock(until);
+    const double hot = 0.01, cold = 1e-6;
+    double done = 0;
+    for (std::int64_t i = 0; i < iterations && done < 1; ++i) {
+      if (i % 64 == 0) {
+        done = std::max(static_cast<double>(i) / static_cast<double>(iterations), over());
+        if (attempt_.deadline.is_over() || best_cost_ <= attempt_.enough() - model_.base_cost) return;
+      }
+      next_ = sequence_.runs();
+      if (!move()) continue;
+      Load load = sequence_.load(next_, budget());
+      double energy_next = energy_of(load), temperature = hot * std::pow(cold / hot, done);
+      if (energy_next > energy - temperature * std::log(std::max(random_.unit(), 1e-300))) continue;
+      sequence_.set(next_);
+      load_ = load;
+      energy = energy_next;
+      if (load.peak > budget() || load.extra_cost >= best_cost_) continue;
+      best_cost_ = load.extra_cost;
+      best_ = sequence_.runs();
+    }
+  }
+
+  bool has_found() const { return !best_.empty(); }
+  double best_cost() const { return best_cost_; }
+  const std::vector<int>& best() const { return best_; }
+
+ private:
+  std::int64_t budget() const { return attempt_.options.budget; }
+
+  // In shares of the base cost; a peak that is 1 % too high is as bad as a cost that is 1 % higher.
+  double energy_of(const Load& load) const {
+    double whole = std::max(1.0, static_cast<double>(budget()));
+    double excess = std::max(0.0, static_cast<double>(load.peak) - whole) / whole;
+    double area = load.over / whole / static_cast<double>(model_.node_count());
+    return load.extra_cost / std::max(model_.base_cost, 1e-300) + excess + area;
+  }
+
+  bool move() {
+    double which = random_.unit();
+    if (which < 0.55) return shift();
+    if (which < 0.75) return shift_with_ancestors();
+    if (which < 0.88) return insert();
+    return remove();
+  }
+
+  // A position, often near the peak.
+  int pick() {
+    int length = sequence_.length();
+    if (random_.chance(0.5)) return static_cast<int>(random_.below(length));
+    return std::clamp(load_.peak_at + static_cast<int>(random_.between(-12, 12)), 0, length - 1);
+  }
+
+  int pick_target(int from, Sequence::Range range) {
+    if (random_.chance(0.5)) return static_cast<int>(random_.between(range.low, range.high));
+    int near = from + static_cast<int>(random_.between(-8, 9));
+    return std::clamp(near, range.low, range.high);
+  }
+
+  bool shift() {
+    int from = pick();
+    Sequence::Range range = sequence_.range(from);
+    if (range.low > range.high) return false;
+    int to = pick_target(from, range);
+    if (to == from || to == from + 1) return false;
+    auto begin = next_.begin();
+    if (to < from)
+      std::rotate(begin + to, begin + from, begin + from + 1);
+    else
+      std::rotate(begin + from, begin + from + 1, begin + to);
+    return true;
+  }
+
+  // Gathers the run and those ancestors whose values nothing else reads, and puts them side by side somewhere.
+  bool shift_with_ancestors() {
+    int from = pick();
+    if (!sequence_.is_first(from)) return false;
+    int node = next_[at(from)];
+    Sequence::Range range = sequence_.range(from);
+    group_.assign(1, node);
+    for (std::size_t k = 0; k < group_.size() && group_.size() < 8; ++k) {
+      for (int v : model_.inputs[group_[k]]) {
+        int maker = model_.value(v).node;
+        if (is_only_for_group(maker)) group_.push_back(maker);
+      }
+    }
+    if (group_.size() < 2) return false;
+    range.low = 0;  // the group brings some of its inputs along; what comes from outside bounds it
+    for (int member : group_) {
+      for (int v : model_.inputs[member]) {
+        int maker = model_.value(v).node;
+        if (!is_in_group(maker)) range.low = std::max(range.low, sequence_.first(maker) + 1);
+      }
+    }
+    if (range.low > range.high) return false;
+    int to = pick_target(from, range);
+    return gather(to);
+  }
+
+  bool is_in_group(int node) const { return std::find(group_.begin(), group_.end(), node) != group_.end(); }
+
+  bool is_only_for_group(int maker) const {
+    if (is_in_group(maker) || model_.node(maker).last_stage < model_.node_count()) return false;
+    const Model::Node& node = model_.node(maker);
+    if (std::count(next_.begin(), next_.end(), maker) != 1) return false;
+    for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+      for (int reader : model_.readers[v]) {
+        if (!is_in_group(reader)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool gather(int to) {
+    moved_.clear();
+    placed_.clear();
+    for (int i = 0; i < static_cast<int>(next_.size()); ++i) {
+      bool moves = sequence_.is_first(i) && is_in_group(next_[at(i)]);
+      if (moves) moved_.push_back(next_[at(i)]);
+    }
+    for (int i = 0; i <= static_cast<int>(next_.size()); ++i) {
+      if (i == to) placed_.insert(placed_.end(), moved_.begin(), moved_.end());
+      if (i == static_cast<int>(next_.size())) break;
+      bool moves = sequence_.is_first(i) && is_in_group(next_[at(i)]);
+      if (!moves) placed_.push_back(next_[at(i)]);
+    }
+    next_.swap(placed_);
+    return true;
+  }
+
+  // Makes a value again before it is next read after the peak, or after some other place.
+  bool insert() {
+    int after = random_.chance(0.7) ? load_.peak_at : static_cast<int>(random_.below(sequence_.length()));
+    if (after == 0) return false;
+    int node = next_[at(static_cast<int>(random_.below(after)))];
+    if (!sequence_.may_run_again(node)) return false;
+    int read = sequence_.next_read(node, after);
+    if (read < 0) return false;
+    int high = read, update = model_.node(node).last_stage;
+    if (update < model_.node_count()) high = std::min(high, sequence_.first(update));
+    if (high <= after) return false;
+    int place = random_.chance(0.6) ? high : static_cast<int>(random_.between(after + 1, high));
+    next_.insert(next_.begin() + place, node);
+    return true;
+  }
+
+  bool remove() {
+    int extra = sequence_.length() - model_.node_count();
+    if (extra == 0) return false;
+    std::int64_t left = random_.below(extra);
+    for (int i = 0; i < sequence_.length(); ++i) {
+      if (sequence_.is_first(i) || left-- > 0) continue;
+      next_.erase(next_.begin() + i);
+      return true;
+    }
+    return false;
+  }
+
+  const Attempt& attempt_;
+  const Model& model_;
+  Sequence sequence_;
+  Random random_;
+  Load load_;
+  std::vector<int> next_, group_, moved_, placed_;
+  std::vector<int> best_;
+  double best_cost_ = forbidden;
+};
+
+// First runs of a sequence, as node numbers of the problem.
+std::vector<int> order_of(const Model& model, const std::vector<int>& runs) {
+  std::vector<char> seen(model.nodes.size(), 0);
+  std::vector<int> order;
+  for (int node : runs) {
+    if (!seen[at(node)]) order.push_back(model.node(node).original);
+    seen[at(node)] = 1;
+  }
+  return order;
+}
+
+// Ruin and recreate in the order of a sequence, starting from what it makes again.
+void polish(const Attempt& attempt, const std::vector<int>& runs, double until, std::vector<Schedule>& found) {
+  std::vector<int> order = order_of(attempt.model, runs), place(attempt.model.nodes.size());
+  Model model = make_model(attempt.problem, order);
+  for (int i = 0; i < model.node_count(); ++i) place[at(model.node(i).original)] = i;
+  Timeline timeline(model);
+  int next = 0;
+  for (int node : runs) {
+    int i = place[at(attempt.model.node(node).original)];
+    if (i == next)
+      ++next;
+    else if (timeline.can_insert(timeline.run_of(i), next))
+      timeline.insert(timeline.run_of(i), next);
+  }
+  timeline.commit();
+  Random random(attempt.options.seed);
+  double price = attempt.certificate.price > 0 ? attempt.certificate.price
+                                               : model.base_cost / static_cast<double>(1 + attempt.options.budget);
+  Annealer::Limits limits{.budget = attempt.options.budget, .price = price, .iterations = attempt.scaled_iterations()};
+  limits.elapsed = attempt.clock(until);
+  limits.should_stop = [&attempt] { return attempt.deadline.is_over(); };
+  limits.enough = [&] { return attempt.enough() - model.base_cost; };
+  Shaver shaver(timeline, random);
+  if (!shaver.repair(
+          {attempt.options.budget, price, 0, 2 * model.node_count(), 5 * model.base_cost, limits.should_stop}))
+    return;
+  Annealer(timeline, attempt.options.seed).run(limits);
+  found.push_back(to_schedule(attempt.problem, model, timeline.events()));
+}
+
+constexpr int largest = 4000;  // nodes; a move takes time in proportion
+
+}  // namespace
+
+std::vector<Schedule> solve_order_search(const Attempt& attempt) {
+  const Model& model = attempt.model;
+  double best = attempt.best_verdict.cost - model.base_cost;
+  bool fits = attempt.best_verdict.peak <= attempt.options.budget;
+  bool may_gain = !fits || best > attempt.certificate.any_order.extra + 2e-3 * model.base_cost;
+  if (model.node_count() > largest || !may_gain) return {};
+  std::vector<Schedule> found;
+  auto write = [&](const std::vector<int>& runs) {
+    std::vector<Event> events;
+    for (int node : runs) events.push_back({Event::Kind::run, node});
+    found.push_back(to_schedule(attempt.problem, model, events));
+  };
+  std::vector<int> base(model.nodes.size());
+  for (std::size_t i = 0; i < base.size(); ++i) base[i] = static_cast<int>(i);
+  OrderSearch search(attempt);
+  std::int64_t iterations = 10 * attempt.scaled_iterations();
+  search.anneal(base, iterations, 0.6);
+  if (search.has_found()) write(search.best());
+  search.anneal(search.has_found() ? search.best() : runs_of(model, attempt.best), iterations, 0.8);
+  if (!search.has_found()) return found;
+  write(search.best());
+  if (search.best_cost() > 0) polish(attempt, search.best(), 1.0, found);
+  return found;
+}
+
+}  // namespace reprise::plan

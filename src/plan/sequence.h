@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule as a plain sequence of runs in any order, for searches that move runs about. Evaluating it takes one
+// backward pass: a value is in memory from its last use back to where it is made.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/model.h"
+
+namespace reprise::plan {
+
+/// What a sequence of runs costs and needs.
+struct Load {
+  double extra_cost = 0;  // beyond running every node once
+  std::int64_t peak = 0;
+  int peak_at = 0;  // position of the peak
+  double over = 0;  // sum over all positions of the bytes above the budget
+};
+
+class Sequence {
+ public:
+  Sequence(const Problem& problem, const Model& model);
+
+  const Model& model() const { return model_; }
+  const std::vector<int>& runs() const { return runs_; }
+  /// Replaces the sequence; its first runs must be in a topological order.
+  void set(const std::vector<int>& runs);
+  Load load(const std::vector<int>& runs, std::int64_t budget);
+
+  int length() const { return static_cast<int>(runs_.size()); }
+  int first(int node) const { return first_[static_cast<std::size_t>(node)]; }
+  bool is_first(int position) const { return first(runs_[static_cast<std::size_t>(position)]) == position; }
+  bool may_run_again(int node) const { return model_.node(node).rerun_cost < forbidden; }
+  /// Positions, between runs, to which the run at `position` can be moved: before the run now at p, for p in [low,
+  /// high].
+  struct Range {
+    int low, high;
+  };
+  Range range(int position) const;
+  /// The first position after `position` at which a value of the node is read before it is made again, or -1.
+  int next_read(int node, int position) const;
+
+ private:
+  const Model& model_;
+  std::vector<int> runs_, first_, second_,
+      last_;                                // positions of each node's first, second and last run; second may be -1
+  std::vector<std::vector<int>> updaters_;  // of each node: updates of what it reads
+  std::vector<std::vector<int>> readers_before_;  // of each update: nodes that must not run after it
+  std::vector<char> is_needed_;
+  std::vector<std::vector<int>> excluded_;  // values that must not be in memory while a node runs
+};
+
+}  // namespace reprise::plan
