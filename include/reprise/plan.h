@@ -200,6 +200,23 @@ REPRISE_API std::int64_t peak(const Problem& problem, const Schedule& schedule);
 /// Sum of the costs of all steps; throws Error if the schedule is not valid.
 REPRISE_API double cost(const Problem& problem, const Schedule& schedule);
 
+// -------------------------------------------------------------------------------------------------------- the layout
+
+/// Where one life of a value, of its compressed form, or of a run's scratch lies in the arena. A life is the steps
+/// [from, to): from the step that makes the value (the first step for pinned ones) to the one that drops it, replaces
+/// it or ends the schedule; the dropping step still belongs to it. A value whose memory is taken over in place ends
+/// with the step that takes it.
+struct Placement {
+  enum class Kind : std::uint8_t { value, compressed, scratch };
+  Kind kind = Kind::value;
+  int id = 0;  // value number; node number for scratch
+  int from = 0;
+  int to = 0;
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+  friend auto operator<=>(const Placement&, const Placement&) = default;
+};
+
 // ------------------------------------------------------------------------------------------------------------ the
 // solver
 

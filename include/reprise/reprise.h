@@ -10,4 +10,5 @@
 #include "reprise/memory.h"
 #include "reprise/ops.h"
 #include "reprise/plan.h"
+#include "reprise/plan_io.h"
 #include "reprise/tensor.h"

@@ -2,6 +2,7 @@
 // Builds a Problem and refuses what cannot be. Inputs are values of earlier nodes, so there are no cycles.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "reprise/plan.h"
@@ -104,7 +105,7 @@ void Problem::view(ValueRef value, ValueRef of) {
   if (view.compression || view.paging)
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
   view.view_of = root;
-  view.bytes = 0;
+  total_bytes_ -= std::exchange(view.bytes, 0);
 }
 
 void Problem::in_place(ValueRef value, ValueRef input) {

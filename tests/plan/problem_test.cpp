@@ -2,26 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
+#include "plan/messages.h"
 #include "reprise/plan.h"
 
 namespace reprise {
 namespace {
 
 using namespace literals;
-
-std::string message(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
-#define EXPECT_SAYS(expression, text) \
-  EXPECT_NE(message([&] { expression; }).find(text), std::string::npos) << message([&] { expression; })
 
 TEST(Problem, NumbersValuesOfAllNodesInOrder) {
   Problem p;
