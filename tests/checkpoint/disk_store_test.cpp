@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disk store when all goes well, and when the disk does not.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 
 #include "base/random.h"
+#include "checkpoint/disk_faults.h"
 #include "checkpoint/messages.h"
 #include "reprise/stores.h"
 
@@ -20,38 +15,6 @@ namespace fs = std::filesystem;
 
 Floats state_of(std::int64_t step) { return Floats(1000, static_cast<float>(step)); }
 constexpr std::int64_t state_bytes = 4000;
-
-// While it lives, no byte can be written past `bytes` of any file: a disk that fills up under a running program.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
-
-// A fresh directory for the stores of one test.
-struct Parent {
-  std::string path = fs::temp_directory_path() / ("disk_store_test-" + std::to_string(getpid()));
-  Parent() { fs::create_directories(path); }
-  ~Parent() { fs::remove_all(path); }
-  bool is_empty() const { return fs::is_empty(path); }
-};
-
-void corrupt(const std::string& directory, std::streamoff offset) {
-  std::fstream file(directory + "/slots", std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(offset);
-  file.put('!');
-}
 
 TEST(DiskStore, TakesAllItsRoomBeforeTheFirstPut) {
   Parent parent;
