@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "reprise/checkpoint.h"
@@ -76,8 +77,9 @@ void compare(const char* name, const Case& c, const std::string& directory) {
 }  // namespace reprise
 
 int main(int argc, char** argv) {
-  std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 50, floats = argc > 2 ? std::atoll(argv[2]) : 1 << 20;
+  std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 40, floats = argc > 2 ? std::atoll(argv[2]) : 1 << 18;
   std::string directory = argc > 3 ? argv[3] : "";
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   fmt::print("{} steps, {} a state\n", steps, reprise::format_bytes(floats * 4));
   reprise::compare("keep all", {reprise::chain::keep_all(steps), floats}, directory);
   reprise::compare("sqrt", {reprise::chain::sqrt(steps), floats}, directory);
