@@ -17,5 +17,10 @@ std::span<const Op> matmul_ops();
 std::span<const Op> convolution_ops();
 std::span<const Op> pooling_ops();
 std::span<const Op> resize_ops();
+std::span<const Op> move_ops();
+std::span<const Op> slice_ops();
+std::span<const Op> concat_ops();
+std::span<const Op> pad_ops();
+std::span<const Op> triangle_ops();
 
 }  // namespace reprise

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views cost and allocate nothing; expand repeats a value along its dimensions of size 1.
+// Views cost and allocate nothing: reshape, and the functions that are a reshape under another name.
+#include <algorithm>
+
 #include "base/error.h"
-#include "ops/map.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
 #include "reprise/ops.h"
@@ -33,28 +34,6 @@ const Op table[] = {
      .view_of = 0,
      .examples = "f32[2,3]; i64[2]{0..9}",
      .doc = "the same value; no gradient flows back"},
-    {.name = "expand",
-     .infer = [](const Signature& s) -> std::vector<Type> {
-       expect_arity(s, 1);
-       Shape shape(s.integers("shape"));
-       if (broadcast("expand", s.in().shape, shape) != shape)
-         fail("[expand] {} does not broadcast to {}", to_string(s.in()), to_string(shape));
-       return {{s.in().dtype, shape}};
-     },
-     .forward = [](const Signature& s) -> Kernel {
-       return with_dtype(s.in().dtype, [&](auto tag) -> Kernel {
-         using T = typename decltype(tag)::type;
-         Shape shape = s.out().shape;
-         return {[=, strides = kernels::broadcast_strides(s.in().shape, shape)](const Buffers& b) {
-           for (std::int64_t i = 0; i < shape.elements(); ++i)
-             b.out<T>()[i] = b.in<T>()[kernels::offset_of(i, shape, strides)];
-         }};
-       });
-     },
-     .gradient = [](const Call& c, const Values& dy) -> Values { return {sum_to(dy[0], c.in().shape())}; },
-     .examples = "f32[1,3] shape=[2,3]; f32[] shape=[4]; f32[2,1] shape=[3,2,2]; f32[1] shape=[0]",
-     .onnx = "Expand",
-     .doc = "repeated along dimensions of size 1, as NumPy broadcasts"},
 };
 
 // One size may be -1.
@@ -83,10 +62,48 @@ Value reshape(const Value& x, const Shape& shape) {
   if (shape == x.shape()) return x;
   return record("reshape", {x}, {{"shape", shape.sizes()}});
 }
-Value expand(const Value& x, const Shape& shape) {
-  if (shape == x.shape()) return x;
-  return record("expand", {x}, {{"shape", shape.sizes()}});
-}
 Value stop_gradient(const Value& x) { return record("stop_gradient", {x}); }
+
+Value squeeze(const Value& x) {
+  Shape shape;
+  for (std::int64_t size : x.shape())
+    if (size != 1) shape.push_back(size);
+  return reshape(x, shape);
+}
+
+Value squeeze(const Value& x, const std::vector<std::int64_t>& axes) {
+  std::vector<int> gone = normal_axes("squeeze", axes, x.rank());
+  for (int axis : gone)
+    if (x.shape()[axis] != 1)
+      fail("[squeeze] axis {} of {} has size {}, not 1: select or slice it", axis, to_string(x.type()),
+           x.shape()[axis]);
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (!std::ranges::binary_search(gone, axis)) shape.push_back(x.shape()[axis]);
+  return reshape(x, shape);
+}
+
+Value unsqueeze(const Value& x, const std::vector<std::int64_t>& axes) {
+  int rank = x.rank() + static_cast<int>(axes.size());
+  std::vector<int> fresh = normal_axes("unsqueeze", axes, rank);
+  Shape shape;
+  for (int axis = 0, old = 0; axis < rank; ++axis)
+    shape.push_back(std::ranges::binary_search(fresh, axis) ? 1 : x.shape()[old++]);
+  return reshape(x, shape);
+}
+
+Value flatten(const Value& x, std::int64_t first, std::int64_t last) {
+  if (x.rank() == 0) return reshape(x, Shape{1});
+  int from = normal_axis("flatten", first, x.rank()), to = normal_axis("flatten", last, x.rank());
+  if (from > to) fail("[flatten] axis {} comes after axis {}: name the first one first", from, to);
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (axis > from && axis <= to)
+      shape[from] *= x.shape()[axis];
+    else
+      shape.push_back(x.shape()[axis]);
+  }
+  return reshape(x, shape);
+}
 
 }  // namespace reprise
