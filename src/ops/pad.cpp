@@ -35,6 +35,14 @@ Shape padded(const Signature& s, const Shape& shape) {
   return result;
 }
 
+Shape unpadded(const Signature& s) {
+  Shape small;
+  const auto &before = s.integers("before"), &after = s.integers("after");
+  for (std::size_t i = 0; i < std::min({s.in().shape.sizes().size(), before.size(), after.size()}); ++i)
+    small.push_back(s.in().shape[static_cast<int>(i)] - before[i] - after[i]);
+  return small;
+}
+
 std::int64_t shown(const std::string& mode, std::int64_t at, std::int64_t size) {
   if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
   return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
@@ -112,11 +120,7 @@ const Op table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        expect_number(s);
-       Shape small = s.in().shape;
-       for (int axis = 0; axis < small.rank(); ++axis) {
-         auto i = static_cast<std::size_t>(axis);
-         small[axis] -= s.integers("before").at(i) + s.integers("after").at(i);
-       }
+       Shape small = unpadded(s);
        if (is_constant_pad(s) || padded(s, small) != s.in().shape)
          fail("[pad_grad] {} is not a reflect or edge padding", to_string(s.in()));
        return {{s.in().dtype, small}};
