@@ -87,4 +87,35 @@ REPRISE_API Value pad(const Value& x, const std::vector<std::int64_t>& before, c
 REPRISE_API Value pad(const Value& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                       std::string_view mode);
 
+// Indexing. Indices are i32 or i64, negative ones count from the back; one that names nothing is an Error when the op
+// runs, which says which.
+
+/// x's rows along `axis` that `indices` name: the result has the indices' dimensions in place of that axis.
+REPRISE_API Value gather(const Value& x, const Value& indices, std::int64_t axis = 0);
+/// One element an index: y[i][j] = x[indices[i][j]][j] for axis 0.
+REPRISE_API Value gather_elements(const Value& x, const Value& indices, std::int64_t axis = 0);
+/// The last dimension of `indices` names leading dimensions of x: y[i] = x[indices[i, 0], indices[i, 1], ...].
+REPRISE_API Value gather_nd(const Value& x, const Value& indices);
+/// x with rows (or elements, or parts) replaced where `indices` say; the last of equal indices wins.
+REPRISE_API Value index_copy(const Value& x, const Value& indices, const Value& updates, std::int64_t axis = 0);
+REPRISE_API Value scatter(const Value& x, const Value& indices, const Value& updates, std::int64_t axis = 0);
+REPRISE_API Value scatter_nd(const Value& x, const Value& indices, const Value& updates);
+/// x with updates added where `indices` say, in the order of the indices whatever the number of threads.
+REPRISE_API Value index_add(const Value& x, const Value& indices, const Value& updates, std::int64_t axis = 0);
+REPRISE_API Value scatter_add(const Value& x, const Value& indices, const Value& updates, std::int64_t axis = 0);
+REPRISE_API Value scatter_nd_add(const Value& x, const Value& indices, const Value& updates);
+/// Rows of weight [count, size] that indices name.
+REPRISE_API Value embedding(const Value& weight, const Value& indices);
+/// 0, 1, 2, ... along an axis of x's shape.
+REPRISE_API Value iota_like(const Value& x, std::int64_t axis, DType dtype = DType::i64);
+/// start, start + step, ... before stop.
+REPRISE_API Value arange(double start, double stop, double step = 1, DType dtype = DType::i64);
+/// A row of `depth` numbers an index: one where it says, zero elsewhere.
+REPRISE_API Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::f32);
+
+/// NumPy's einsum: "ij,jk->ik", implicit outputs, "...", repeated indices, broadcasting of size 1, any number of
+/// operands. Lowered here and now to diagonals, sums, transpositions and batched matrix products, in a contraction
+/// order that is searched.
+REPRISE_API Value einsum(std::string_view spec, const Values& operands);
+
 }  // namespace reprise

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "reprise/base.h"
@@ -114,13 +115,20 @@ class REPRISE_API MemoryScope {
   std::shared_ptr<Meter> meter_;
 };
 
+/// An element of a literal. A type of its own, so that Tensor{{1}, {2}} is a matrix: its rows are no numbers.
+struct Number {
+  double value;
+  template <class T>
+  requires std::is_arithmetic_v<T> Number(T x) : value(static_cast<double>(x)) {}
+};
+
 /// Numbers: a dtype, a shape, and 64-byte aligned row-major memory that copies of the tensor share.
 class REPRISE_API Tensor {
  public:
   /// An empty f32[0].
   Tensor();
   /// f32[n]: Tensor{1, 2, 3}
-  Tensor(std::initializer_list<double> values);
+  Tensor(std::initializer_list<Number> values);
   /// f32[rows, columns]: Tensor{{1, 2}, {3, 4}}
   Tensor(std::initializer_list<std::initializer_list<double>> rows);
 

@@ -22,5 +22,7 @@ std::span<const Op> slice_ops();
 std::span<const Op> concat_ops();
 std::span<const Op> pad_ops();
 std::span<const Op> triangle_ops();
+std::span<const Op> gather_ops();
+std::span<const Op> index_ops();
 
 }  // namespace reprise

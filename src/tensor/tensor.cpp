@@ -15,9 +15,9 @@ Tensor::Tensor(Type type, void* data, std::shared_ptr<void> owner)
 
 Tensor::Tensor() : Tensor(Type{DType::f32, {0}}, nullptr, nullptr) {}
 
-Tensor::Tensor(std::initializer_list<double> values)
+Tensor::Tensor(std::initializer_list<Number> values)
     : Tensor(empty({DType::f32, {static_cast<std::int64_t>(values.size())}})) {
-  std::ranges::transform(values, span<float>().begin(), [](double x) { return static_cast<float>(x); });
+  std::ranges::transform(values, span<float>().begin(), [](Number x) { return static_cast<float>(x.value); });
 }
 
 Tensor::Tensor(std::initializer_list<std::initializer_list<double>> rows) {
