@@ -42,7 +42,8 @@ class Subsets {
  private:
   struct Best {
     LabelSet labels = 0;
-    double cost = 0;
+    double cost = 0;  // multiplications
+    double held = 0;  // elements of all results on the way, which decides between equal costs
     std::size_t left = 0;
   };
 
@@ -53,8 +54,9 @@ class Subsets {
     for (std::size_t left = (s - 1) & s; left; left = (left - 1) & s) {
       if (!(left & lowest)) continue;  // each split once
       const Best &x = best_[left], &y = best_[s ^ left];
-      double cost = x.cost + y.cost + volume(x.labels | y.labels, sizes_) + volume(b.labels, sizes_);
-      if (cost < b.cost) b.cost = cost, b.left = left;
+      double cost = x.cost + y.cost + volume(x.labels | y.labels, sizes_);
+      double held = x.held + y.held + volume(b.labels, sizes_);
+      if (cost < b.cost || (cost == b.cost && held < b.held)) b.cost = cost, b.held = held, b.left = left;
     }
   }
 
@@ -83,7 +85,7 @@ Order greedy(std::vector<LabelSet> terms, LabelSet output, const std::vector<std
   for (int i = 0; i < std::ssize(terms); ++i) alive.push_back(i);
   Order pairs;
   while (alive.size() > 1) {
-    double least = std::numeric_limits<double>::infinity();
+    std::pair<double, double> least{std::numeric_limits<double>::infinity(), 0};  // growth, then multiplications
     std::pair<int, int> best{alive[0], alive[1]};
     for (std::size_t i = 0; i < alive.size(); ++i)
       for (std::size_t j = i + 1; j < alive.size(); ++j) {
@@ -91,7 +93,8 @@ Order greedy(std::vector<LabelSet> terms, LabelSet output, const std::vector<std
         double growth = volume(kept_of(terms, alive, a, b, output), sizes) -
                         volume(terms[static_cast<std::size_t>(a)], sizes) -
                         volume(terms[static_cast<std::size_t>(b)], sizes);
-        if (growth < least) least = growth, best = {a, b};
+        double work = volume(terms[static_cast<std::size_t>(a)] | terms[static_cast<std::size_t>(b)], sizes);
+        if (std::pair(growth, work) < least) least = {growth, work}, best = {a, b};
       }
     terms.push_back(kept_of(terms, alive, best.first, best.second, output));
     std::erase_if(alive, [&](int i) { return i == best.first || i == best.second; });
