@@ -203,7 +203,7 @@ class Sweep {
     if (done() || has_failed_) detail::refuse_step(has_failed_);
     has_failed_ = true;  // unless we come to the end
     chain::Action action = schedule_.next();
-    std::visit([this](const auto& a) { perform(a); }, action);
+    std::visit([this](const auto& a) { this->perform(a); }, action);
     has_failed_ = false;
     return action;
   }

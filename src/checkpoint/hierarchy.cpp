@@ -114,7 +114,7 @@ Hierarchy solve(std::int64_t steps, const std::vector<Store>& stores) {
 }
 
 void check_table(std::int64_t steps, const std::vector<Store>& stores) {
-  constexpr double most_entries = 0x1p26;
+  constexpr double most_entries = 0x1p24;
   double rows = 0;
   for (const Store& store : stores)
     if (store.capacity < steps - 1 && (store.write_cost > 0 || store.read_cost > 0))

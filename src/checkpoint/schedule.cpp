@@ -154,12 +154,18 @@ void check_cost(const char* family, const char* what, double cost) {
 
 void check_stores(const char* family, const std::vector<Store>& stores) {
   std::int64_t most = 0;
+  const Store* before = nullptr;
   for (const Store& store : stores) {
     if (store.capacity < 0)
       refuse<BadRequest>("[chain] {}: store '{}' has a capacity of {}: give one that is not negative", family,
                          store.name, store.capacity);
     check_cost(family, "a store's write cost", store.write_cost);
     check_cost(family, "a store's read cost", store.read_cost);
+    if (before && store.write_cost <= before->write_cost && store.read_cost <= before->read_cost &&
+        store.write_cost + store.read_cost < before->write_cost + before->read_cost)
+      refuse<BadRequest>("[chain] {}: store '{}' costs less than '{}' before it: give the fastest first", family,
+                         store.name, before->name);
+    before = &store;
     most = std::max(most, store.capacity);
   }
   check_slots(family, most);

@@ -108,7 +108,7 @@ Schedule weighted(const Weighted& request) {
     refuse<DoesNotFit>(
         "[chain] weighted: x_0 has size {} and the capacity is {}: x_0 has to be kept, so give at least its size",
         request.sizes[0], request.capacity);
-  constexpr double most_entries = 0x1p26;
+  constexpr double most_entries = 0x1p25;
   double entries =
       static_cast<double>(steps) * static_cast<double>(steps + 1) / 2 * static_cast<double>(program.width());
   if (entries > most_entries)

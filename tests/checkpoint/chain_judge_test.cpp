@@ -3,8 +3,11 @@
 // schedules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "checkpoint/binomial.h"
+#include "checkpoint/cursor.h"
 #include "checkpoint/messages.h"
 #include "reprise/chain.h"
 
@@ -158,6 +161,50 @@ TEST(ChainJudge, NamesTheRuleThatAScheduleBreaks) {
             "action 1 (record 0): this chain is reversed from states: there is nothing to record");
   EXPECT_EQ(judged(chain, {save, Advance{0, 2}, Reverse{2}, restore, Advance{0, 1}, Reverse{1}, restore, Reverse{0}}),
             "all steps are reversed, but something is still stored");
+}
+
+TEST(ChainJudge, RejectsEveryScheduleWithOneActionMissing) {
+  for (const Schedule& schedule :
+       {keep_all(9), every(11, 3), revolve(12, 3), periodic({.steps = 14, .slots = 2, .period = 5}),
+        mixed({.steps = 10, .capacity = 3}), disk_revolve(12, 2, 2, 1)}) {
+    std::vector<Action> actions;
+    for (Schedule s = schedule; !s.done();) actions.push_back(s.next());
+    EXPECT_EQ(judged(schedule.chain(), actions), "");
+    actions.push_back(Reverse{-1});  // never reached, unless the last one is missing
+    for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
+      std::vector<Action> rest = actions;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      EXPECT_NE(judged(schedule.chain(), rest), "") << to_string(actions[i]);
+    }
+  }
+}
+
+// A good stream whose forecast says something else.
+struct Boaster : Cursor {
+  Schedule inner = revolve(9, 3);
+  std::function<void(Forecast&)> change;
+  std::unique_ptr<Cursor> clone() const override { return std::make_unique<Boaster>(*this); }
+  bool done() const override { return inner.done(); }
+  Action next() override { return inner.next(); }
+  std::optional<Forecast> closed_form() const override {
+    Forecast forecast = revolve(9, 3).forecast();
+    change(forecast);
+    return forecast;
+  }
+};
+
+std::string boast(std::function<void(Forecast&)> change) {
+  auto boaster = std::make_unique<Boaster>();
+  boaster->change = std::move(change);
+  return judge(Schedule(revolve(9, 3).chain(), std::move(boaster))).why;
+}
+
+TEST(ChainJudge, RejectsAForecastThatDoesNotComeTrue) {
+  EXPECT_EQ(boast([](Forecast&) {}), "");
+  EXPECT_EQ(boast([](Forecast& f) { f.advances -= 1; }), "12 advances were forecast, 13 were made");
+  EXPECT_EQ(boast([](Forecast& f) { f.cost *= 2; }), "a cost of 26 was forecast, it was 13");
+  EXPECT_EQ(boast([](Forecast& f) { f.extra = 0; }), "an extra cost of 0 was forecast, it was 5");
+  EXPECT_EQ(boast([](Forecast& f) { f.stores[0].writes += 1; }), "the stores were not used as forecast");
 }
 
 }  // namespace

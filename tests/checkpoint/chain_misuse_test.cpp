@@ -45,6 +45,14 @@ TEST(ChainMisuse, NegativeAndAbsurdNumbersAreRefused) {
             "more slots");
 }
 
+TEST(ChainMisuse, StoresThatAreNotInOrderAreRefused) {
+  EXPECT_EQ(message([] {
+              hierarchical(10, {{"disk", 9, 5, 5}, {"memory", 3}});
+            }),
+            "[chain] hierarchical: store 'memory' costs less than 'disk' before it: give the fastest first");
+  EXPECT_THROW(multistage(10, {{"disk", 9, 5, 5}, {"ssd", 3, 5, 4}}), BadRequest);
+}
+
 TEST(ChainMisuse, NegativeSizesAreRefused) {
   EXPECT_EQ(message([] {
               weighted({.step_costs = {1, 1}, .sizes = {4, -4}, .capacity = 8});
