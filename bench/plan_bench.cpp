@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans public graphs and prints, per budget, the extra cost found and proved beside what others published.
-//   plan_bench DIRECTORY [SECONDS [THREADS [NAME]]]      e.g. plan_bench ../shared/problems 10 2
+//   plan_bench DIRECTORY [SECONDS [THREADS [NAME[@PERCENT]]]]      e.g. plan_bench ../shared/problems 10 2
 // Published: Checkmate (C), Moccasin (M), FastSA (F) as given in the papers, Dynamic Tensor Rematerialization (D)
 // simulated again on its own logs. Budgets are shares of the peak of the base order.
 #include <fmt/core.h>
@@ -104,7 +104,7 @@ void bench(const std::string& directory, const Case& row, double seconds, int th
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: plan_bench DIRECTORY [SECONDS [THREADS [NAME]]]\n");
+    fmt::print(stderr, "usage: plan_bench DIRECTORY [SECONDS [THREADS [NAME[@PERCENT]]]]\n");
     return 2;
   }
   double seconds = argc > 2 ? std::atof(argv[2]) : 10;
@@ -115,7 +115,8 @@ int main(int argc, char** argv) {
              "ours", "bound", "gap %", "first s", "s");
   try {
     for (const Case& row : cases) {
-      if (only.empty() || only == row.problem) bench(argv[1], row, seconds, threads);
+      if (only.empty() || only == row.problem || only == fmt::format("{}@{}", row.problem, row.percent))
+        bench(argv[1], row, seconds, threads);
     }
   } catch (const std::exception& e) {
     fmt::print(stderr, "plan_bench: {}\n", e.what());

@@ -232,6 +232,7 @@ struct PlanOptions {
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();  // bytes, resident ones included
   std::vector<std::string> solvers = {};                           // only these, by name; empty: all
   std::vector<std::string> without = {};                           // none of these
+  std::optional<Schedule> start = {};  // a schedule known already, from which the search may start
   std::uint64_t seed = 1;
   std::int64_t iterations =
       20'000;  // moves each search may try; with no time limit the same problem gives the same plan
@@ -284,6 +285,16 @@ struct PlanResult {
 
 /// Finds the cheapest schedule within the budget. Not finding one is a result, not an error.
 REPRISE_API PlanResult solve(const Problem& problem, const PlanOptions& options = {});
+
+/// The whole trade-off: the best plan for each budget, by ascending budget. Cost never rises and the bound never rises
+/// with the budget. Plans found on the way are used again.
+REPRISE_API std::vector<PlanResult> sweep(const Problem& problem, std::span<const std::int64_t> budgets,
+                                          const PlanOptions& options = {});
+/// The same for so many budgets, evenly spread from the smallest that fits to the one that needs no recomputing.
+REPRISE_API std::vector<PlanResult> sweep(const Problem& problem, int points, const PlanOptions& options = {});
+/// The inverse question: the plan with the lowest peak, within a thousandth, whose cost is at most 1 + overhead times
+/// that of running every node once. Its budget is its peak.
+REPRISE_API PlanResult smallest_budget(const Problem& problem, double overhead, const PlanOptions& options = {});
 
 /// Names of the solvers that PlanOptions can choose from, in the order in which they run.
 REPRISE_API std::vector<std::string_view> solver_names();

@@ -52,7 +52,14 @@ void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   if (improved) improved(solver.name);
 }
 
+void Portfolio::take_start(const Schedule& start) {
+  Verdict verdict = validate(problem_, start);
+  if (!verdict) fail("[plan] the schedule to start from is not valid: {}", verdict.why);
+  if (is_better(verdict, best_.verdict, options_.budget)) best_ = {start, verdict, "start"};
+}
+
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
+  if (options_.start) take_start(*options_.start);
   bool is_hopeless = certificate.least_budget > options_.budget;
   for (const Solver& solver : all_solvers()) {
     if (deadline_.is_over()) return;

@@ -31,6 +31,8 @@ class Portfolio {
   void offer(const Solver& solver, const Schedule& schedule);
 
  private:
+  void take_start(const Schedule& start);
+
   const Problem& problem_;
   const PlanOptions& options_;
   const Deadline& deadline_;
