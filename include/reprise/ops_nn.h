@@ -62,4 +62,37 @@ REPRISE_API Value resize(const Value& x, const std::vector<std::int64_t>& size, 
 /// Every element repeated `factor` times along each spatial dimension.
 REPRISE_API Value upsample_nearest(const Value& x, std::int64_t factor);
 
+struct DeformableOptions {
+  std::vector<std::int64_t> strides = {}, dilations = {}, pads = {};
+  std::int64_t groups = 1;
+  std::int64_t offset_groups = 1;  // groups of input channels with offsets of their own
+  Value mask = {};                 // [n, offset groups · taps, output...]: weighs each tap
+};
+/// Convolution of images whose taps read beside their places, between elements: offsets is
+/// [n, offset groups · taps · 2, output...] (down, then right, in elements).
+REPRISE_API Value deformable_conv(const Value& x, const Value& offsets, const Value& weight,
+                                  const DeformableOptions& options = {});
+
+struct AttentionOptions {
+  bool causal = false;  // query i sees keys 0..i
+  Value mask = {};   // broadcast to [batch, heads, queries, keys]; bool: true may be seen; float: added to the scores
+  double scale = 0;  // 0: 1 / sqrt(width)
+};
+/// softmax(scale · q kᵀ + mask) v per head: q is [batch, heads, queries, width], k and v [batch, kv heads, keys,
+/// width]; heads may share kv heads. Memory grows with the number of tokens, not with its square. A query that sees no
+/// key gives 0.
+REPRISE_API Value attention(const Value& q, const Value& k, const Value& v, const AttentionOptions& options = {});
+
+/// Weights are [out, in] as in linear(); biases may be left out.
+struct MultiHeadWeights {
+  Value query, key, value, out;
+  Value query_bias = {}, key_bias = {}, value_bias = {}, out_bias = {};
+};
+/// Projects x [batch, tokens, width] to queries, keys and values, attends in `heads` heads, and projects back. With
+/// `context` keys and values come from there. A narrower key projection means that heads share kv heads.
+REPRISE_API Value multi_head_attention(const Value& x, const MultiHeadWeights& weights, std::int64_t heads,
+                                       const AttentionOptions& options = {});
+REPRISE_API Value multi_head_attention(const Value& x, const Value& context, const MultiHeadWeights& weights,
+                                       std::int64_t heads, const AttentionOptions& options = {});
+
 }  // namespace reprise

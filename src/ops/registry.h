@@ -24,5 +24,7 @@ std::span<const Op> pad_ops();
 std::span<const Op> triangle_ops();
 std::span<const Op> gather_ops();
 std::span<const Op> index_ops();
+std::span<const Op> deformable_ops();
+std::span<const Op> attention_ops();
 
 }  // namespace reprise

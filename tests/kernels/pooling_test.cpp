@@ -89,5 +89,21 @@ TEST(Pooling, SendsGradientsBackWhereTheyCameFrom) {
   EXPECT_NEAR(dot(back, u), dot(forth, dy), 1e-12);
 }
 
+TEST(Pooling, OfVeryLongRowsAgreesWithItsOtherWay) {
+  RandomData random(15);
+  PoolAxis axis{5000, 1, {}};
+  for (std::int64_t i = 0; i < 1250; ++i) axis.windows.push_back({4 * i, 4 * i + 4, 0.25});
+  PoolAxis one{1, 1, {{0, 1, 1.0}}};
+  auto x = random.array<float>(5000);
+  std::vector<float> long_way(1250), short_way(1250);
+  Pooling rows{1250, {one, one, {4, 1, {{0, 4, 0.25}}}}};
+  max_pool({1, {one, one, axis}}, x.data(), long_way.data());
+  max_pool(rows, x.data(), short_way.data());
+  EXPECT_EQ(long_way, short_way);
+  mean_pool({1, {one, one, axis}}, x.data(), long_way.data());
+  mean_pool(rows, x.data(), short_way.data());
+  EXPECT_EQ(long_way, short_way);
+}
+
 }  // namespace
 }  // namespace reprise::kernels
