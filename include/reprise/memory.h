@@ -39,10 +39,10 @@ struct Layout {
 struct PackOptions {
   /// The arena there is: the search ends as soon as a layout fits it. Without one the lowest layout is sought.
   std::optional<std::int64_t> capacity = {};
-  std::int64_t alignment = 1;               ///< Every offset is a multiple of this power of two.
-  std::int64_t work_limit = 1'000'000'000;  ///< Elementary steps of the search, so that equal input gives equal output.
-  double time_limit_seconds = 0;            ///< Also ends the search, wherever it is; 0 means no clock is read.
-  std::uint64_t seed = 1;                   ///< Of the random choices in the search.
+  std::int64_t alignment = 1;             ///< Every offset is a multiple of this power of two.
+  std::int64_t work_limit = 500'000'000;  ///< Elementary steps of the search, so that equal input gives equal output.
+  double time_limit_seconds = 0;          ///< Also ends the search, wherever it is; 0 means no clock is read.
+  std::uint64_t seed = 1;                 ///< Of the random choices in the search.
 };
 
 struct PackResult {

@@ -40,19 +40,28 @@ std::vector<int> sorted_by(const std::vector<double>& keys) {
   return sequence;
 }
 
-/// The instance without its postponable items.
+/// Items of at most `height`, the smallest last: all of them together matter little.
+std::vector<int> small_items(const Instance& instance, std::int64_t height) {
+  std::vector<int> small;
+  for (std::size_t i = 0; i < instance.items.size(); ++i)
+    if (instance.items[i].height <= height) small.push_back(static_cast<int>(i));
+  std::ranges::stable_sort(small, std::greater<>{},
+                           [&](int i) { return instance.items[static_cast<std::size_t>(i)].height; });
+  return small;
+}
+
+/// The instance without some items, which are inserted into a placement of the others.
 struct Reduced {
   Instance instance;
   std::vector<int> kept, aside;  // items of the whole instance; `aside` in the order to insert them
 
-  Reduced(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& whole)
-      : aside(postponable(whole, whole.lower_bound)) {
+  Reduced(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& whole, std::vector<int> without)
+      : aside(std::move(without)) {
     std::vector<bool> is_aside(whole.items.size());
     for (int i : aside) is_aside[static_cast<std::size_t>(i)] = true;
     std::vector<Row> kept_rows;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!is_aside[i]) kept.push_back(static_cast<int>(i)), kept_rows.push_back(rows[i]);
-    std::ranges::reverse(aside);
     instance = make_instance(buffers, kept_rows, whole.unit);
   }
   Placement restrict(const Placement& whole) const {
@@ -77,7 +86,11 @@ class Portfolio {
 
   GroupResult run(std::span<const Buffer> buffers, std::span<const Row> rows) {
     construct();
-    if (!is_done()) improve(Reduced(buffers, rows, in_));
+    if (is_done()) return best_;
+    std::vector<int> last = postponable(in_, in_.lower_bound);
+    std::ranges::reverse(last);
+    Reduced coarse(buffers, rows, in_, small_items(in_, in_.lower_bound / 500));
+    improve(Reduced(buffers, rows, in_, std::move(last)), coarse);
     return best_;
   }
 
@@ -90,19 +103,31 @@ class Portfolio {
       if (!is_done()) offer(first_fit(in_, sorted_by(keys(in_, order)), work_), "first fit", name(order));
   }
 
-  void improve(const Reduced& reduced) {
+  void improve(const Reduced& reduced, const Reduced& coarse) {
     constexpr int most_items = 3'500;  // the exact search recurses once per item
     std::int64_t swap_cost = pairs(reduced.instance) + 1;
     double exact_cost = dive(reduced.instance);
     bool exact_is_possible = reduced.instance.items.size() <= most_items;
     std::int64_t allowance = 2'000'000;
     for (int turn = 0; !is_done() && !work_.is_over(); ++turn, allowance *= 2) {
+      if (turn >= 3 && best_.height <= align_up(goal_.height, in_.unit) && !goal_.is_capacity)
+        break;  // bytes of padding
       std::uint64_t seed = seed_ + static_cast<std::uint64_t>(turn);
+      if (coarse.kept.size() <= most_items && dive(coarse.instance) < static_cast<double>(allowance))
+        place_large_first(coarse, allowance, seed);
       if (exact_is_possible && exact_cost < static_cast<double>(allowance)) prove(reduced, allowance, seed);
       if (!is_done() && swap_cost < allowance / 40) swap(reduced, allowance / 4, seed);
       if (swap_cost >= work_.left() / 40 && (!exact_is_possible || exact_cost >= static_cast<double>(work_.left())))
         break;
     }
+  }
+
+  /// Small items make the exact search slow, and often find gaps afterwards.
+  void place_large_first(const Reduced& coarse, std::int64_t allowance, std::uint64_t seed) {
+    if (is_done() || coarse.aside.empty() || coarse.kept.empty()) return;
+    Decision decision = exact(coarse.instance, coarse.instance.lower_bound, allowance, seed, work_);
+    if (decision.outcome == Outcome::found)
+      offer(coarse.extend(in_, decision.placement, work_), "exact, large first", "");
   }
 
   void swap(const Reduced& reduced, std::int64_t allowance, std::uint64_t seed) {

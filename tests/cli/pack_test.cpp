@@ -13,14 +13,14 @@
 namespace reprise::cli {
 namespace {
 
-struct Run {
+struct Outcome {
   std::string output;  // standard output and, behind it, standard error where asked for
   int status;
 };
 
-Run tool(const std::string& arguments) {
+Outcome tool(const std::string& arguments) {
   std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
-  Run run{};
+  Outcome run{};
   for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
   int status = pclose(pipe);
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -41,7 +41,7 @@ class PackCommandTest : public testing::Test {
 };
 
 TEST_F(PackCommandTest, PrintsOneJsonObjectWithTheKeysOthersRelyOn) {
-  Run run = tool("pack " + lives_ + " --json");
+  Outcome run = tool("pack " + lives_ + " --json");
   EXPECT_EQ(run.status, 0);
   auto json = nlohmann::json::parse(run.output);
   EXPECT_EQ(json["capacity"], 96);
@@ -51,7 +51,7 @@ TEST_F(PackCommandTest, PrintsOneJsonObjectWithTheKeysOthersRelyOn) {
 }
 
 TEST_F(PackCommandTest, WritesTheRowsWithTheirOffsets) {
-  Run run = tool("pack " + lives_ + " -o " + in("placed.csv"));
+  Outcome run = tool("pack " + lives_ + " -o " + in("placed.csv"));
   EXPECT_EQ(run.status, 0);
   EXPECT_NE(run.output.find("3 buffers | arena 96 bytes"), std::string::npos) << run.output;
   std::ifstream file(in("placed.csv"));
@@ -65,7 +65,7 @@ TEST_F(PackCommandTest, ReadsCapacitiesAsPeopleWriteThemAndAlignments) {
 }
 
 TEST_F(PackCommandTest, EndsWithStatus3AndTheReasonWhenTheCapacityIsTooSmall) {
-  Run run = tool("pack " + lives_ + " --capacity 95 --json -o " + in("placed.csv") + " 2>" + in("why"));
+  Outcome run = tool("pack " + lives_ + " --capacity 95 --json -o " + in("placed.csv") + " 2>" + in("why"));
   EXPECT_EQ(run.status, 3);
   auto json = nlohmann::json::parse(run.output);
   EXPECT_EQ(json["fits"], false);
@@ -75,11 +75,11 @@ TEST_F(PackCommandTest, EndsWithStatus3AndTheReasonWhenTheCapacityIsTooSmall) {
 }
 
 TEST_F(PackCommandTest, EndsWithStatus1WhenAFileFails) {
-  Run missing = tool("pack " + in("nowhere.csv") + " 2>&1");
+  Outcome missing = tool("pack " + in("nowhere.csv") + " 2>&1");
   EXPECT_EQ(missing.status, 1);
   EXPECT_NE(missing.output.find("cannot open"), std::string::npos) << missing.output;
   std::ofstream(in("bad.csv")) << "id,lower,upper,size\na,5,2,64\n";
-  Run bad = tool("pack " + in("bad.csv") + " 2>&1");
+  Outcome bad = tool("pack " + in("bad.csv") + " 2>&1");
   EXPECT_EQ(bad.status, 1);
   EXPECT_NE(bad.output.find("buffer 'a' lives during [5, 2)"), std::string::npos) << bad.output;
   EXPECT_EQ(tool("pack " + lives_ + " -o " + in("no/such/folder.csv") + " 2>&1").status, 1);
@@ -92,7 +92,7 @@ TEST_F(PackCommandTest, EndsWithStatus2WhenTheCommandIsWrong) {
 }
 
 TEST_F(PackCommandTest, TeachesWithAnExample) {
-  Run run = tool("pack --help");
+  Outcome run = tool("pack --help");
   EXPECT_EQ(run.status, 0);
   EXPECT_NE(run.output.find("reprise pack lives.csv -o placed.csv"), std::string::npos);
 }

@@ -33,71 +33,113 @@ inline std::vector<Buffer> dense_buffers(Random& random, std::int64_t moments, s
 }
 
 struct TrainingShape {
-  int layers = 100;          // forward nodes
+  int layers = 100;
   double skip_chance = 0.2;  // that a layer also reads an earlier one
-  double recompute = 0.3;    // share of activations that are dropped and made again in the backward pass
+  double budget = 1;         // share of what keeping everything would need; values are dropped and made again to fit
   int distinct_sizes = 8;    // layers repeat a few sizes, as real nets do; 0: every size is its own
 };
 
-/// One training step: a random forward graph, its mirror image, and activations recomputed shortly before their use.
-/// The schedule is simulated run by run; a value lives from the run that makes it to its last use before it is made
-/// again.
-inline std::vector<Buffer> training_lifetimes(Random& random, const TrainingShape& shape) {
-  struct Node {
-    std::vector<int> inputs;  // forward nodes
-    std::int64_t bytes;
-    bool recomputed;
-  };
-  std::vector<std::int64_t> sizes;
-  for (int k = 0; k < shape.distinct_sizes; ++k) sizes.push_back(4 * random.between(1, 1 << random.between(4, 20)));
-  std::vector<Node> nodes;
-  for (int i = 0; i < shape.layers; ++i) {
-    Node node{{}, 4 * random.between(1, 1 << random.between(4, 20)), random.chance(shape.recompute)};
-    if (!sizes.empty()) node.bytes = sizes[static_cast<std::size_t>(random.below(shape.distinct_sizes))];
-    if (i > 0) node.inputs.push_back(i - 1);
-    if (i > 1 && random.chance(shape.skip_chance))
-      node.inputs.push_back(static_cast<int>(i - 2 - random.below(std::min(i - 1, 12))));
-    nodes.push_back(node);
+/// One training step, simulated run by run: a random forward graph, then its mirror image. When memory is full an
+/// activation whose use is far off is dropped, and made again with its inputs when it is needed. A value lives from the
+/// run that makes it to its last use before it is made again.
+class TrainingStep {
+ public:
+  TrainingStep(Random& random, const TrainingShape& shape) : random_(random), shape_(shape) {
+    std::vector<std::int64_t> sizes;
+    for (int k = 0; k < shape.distinct_sizes; ++k) sizes.push_back(random_size());
+    for (int i = 0; i < shape.layers; ++i) {
+      Node node{{},
+                sizes.empty() ? random_size() : sizes[static_cast<std::size_t>(random.below(shape.distinct_sizes))]};
+      if (i > 0) node.inputs.push_back(i - 1);
+      if (i > 1 && random.chance(shape.skip_chance))
+        node.inputs.push_back(i - 2 - static_cast<int>(random.below(std::min(i - 1, 6))));
+      limit_ += static_cast<double>(node.bytes) * shape.budget;
+      nodes_.push_back(node);
+    }
   }
 
-  std::vector<Buffer> buffers;
-  std::vector<int> value(nodes.size(), -1), gradient(nodes.size(), -1);  // buffers that hold them now
-  std::int64_t now = 0;
-  auto make = [&](std::int64_t bytes) {
-    buffers.push_back({"v" + std::to_string(buffers.size()), now, now + 1, bytes});
-    return static_cast<int>(buffers.size()) - 1;
-  };
-  auto use = [&](int buffer) { buffers[static_cast<std::size_t>(buffer)].upper = now + 1; };
-  auto forward = [&](auto& self, int i) -> void {  // makes value i from its inputs, which are made first where dropped
-    const Node& node = nodes[static_cast<std::size_t>(i)];
-    for (int p : node.inputs)
-      if (value[static_cast<std::size_t>(p)] < 0) self(self, p);
-    for (int p : node.inputs) use(value[static_cast<std::size_t>(p)]);
-    value[static_cast<std::size_t>(i)] = make(node.bytes);
-    ++now;
-  };
-  for (int i = 0; i < shape.layers; ++i) forward(forward, i);
-  for (int i = 0; i < shape.layers; ++i)  // dropped: the next use makes them again
-    if (nodes[static_cast<std::size_t>(i)].recomputed && i + 1 < shape.layers) value[static_cast<std::size_t>(i)] = -1;
-  gradient.back() = make(nodes.back().bytes);
-  ++now;
-  for (int i = shape.layers - 1; i >= 0; --i) {
-    const Node& node = nodes[static_cast<std::size_t>(i)];
-    if (value[static_cast<std::size_t>(i)] < 0) forward(forward, i);
-    for (int p : node.inputs)
-      if (value[static_cast<std::size_t>(p)] < 0) forward(forward, p);
-    for (int p : node.inputs) use(value[static_cast<std::size_t>(p)]);
-    use(value[static_cast<std::size_t>(i)]);
-    use(gradient[static_cast<std::size_t>(i)]);
-    for (int p : node.inputs) {  // a gradient lives from its first contribution to the run of its own node
-      int& g = gradient[static_cast<std::size_t>(p)];
-      if (g < 0) g = make(nodes[static_cast<std::size_t>(p)].bytes);
-      use(g);
-    }
-    if (random.chance(0.3)) make(std::max<std::int64_t>(4, node.bytes / random.between(1, 64)));  // scratch
-    ++now;
+  std::vector<Buffer> run() {
+    for (int i = 0; i < shape_.layers; ++i) forward(i);
+    nodes_.back().gradient = make(nodes_.back().bytes);
+    for (int i = shape_.layers - 1; i >= 0; --i) backward(i);
+    return buffers_;
   }
-  return buffers;
+
+ private:
+  struct Node {
+    std::vector<int> inputs;
+    std::int64_t bytes;
+    int value = -1, gradient = -1;  // buffers that hold them now
+    int locks = 0;
+  };
+  Node& node(int i) { return nodes_[static_cast<std::size_t>(i)]; }
+  std::int64_t random_size() { return 4 * random_.between(1, std::int64_t{1} << random_.between(4, 20)); }
+
+  int make(std::int64_t bytes) {
+    buffers_.push_back({"v" + std::to_string(buffers_.size()), now_, now_ + 1, bytes});
+    return static_cast<int>(buffers_.size()) - 1;
+  }
+  void use(int buffer) { buffers_[static_cast<std::size_t>(buffer)].upper = now_ + 1; }
+
+  /// Makes value i from its inputs, which are made first where they were dropped.
+  void forward(int i) {
+    for (int p : node(i).inputs) need(p);
+    drop_for(node(i).bytes);
+    for (int p : node(i).inputs) use(node(p).value), --node(p).locks;
+    node(i).value = make(node(i).bytes);
+    live_ += static_cast<double>(node(i).bytes);
+    if (i % 8 != 0) held_.push_back(i);  // every eighth stays, so that recomputing ends soon
+    ++now_;
+  }
+  void need(int i) {
+    ++node(i).locks;
+    if (node(i).value < 0) forward(i);
+  }
+  void drop_for(std::int64_t bytes) {
+    for (int attempts = 0; attempts < 100 && live_ + static_cast<double>(bytes) > limit_ && !held_.empty();
+         ++attempts) {
+      std::size_t chosen = 0;
+      for (int k = 0; k < 6; ++k) {
+        auto other = static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(held_.size())));
+        if (k == 0 || held_[other] < held_[chosen]) chosen = other;  // used late in the backward pass
+      }
+      if (node(held_[chosen]).locks == 0) drop(chosen);
+    }
+  }
+  void drop(std::size_t at) {
+    live_ -= static_cast<double>(node(held_[at]).bytes);
+    node(held_[at]).value = -1;
+    held_[at] = held_.back();
+    held_.pop_back();
+  }
+  void backward(int i) {
+    need(i);
+    for (int p : node(i).inputs) need(p);
+    use(node(i).value), use(node(i).gradient);
+    for (int p : node(i).inputs) {
+      use(node(p).value);
+      if (node(p).gradient < 0) node(p).gradient = make(node(p).bytes);  // lives until its own node's turn
+      use(node(p).gradient);
+      --node(p).locks;
+    }
+    if (random_.chance(0.3)) make(std::max<std::int64_t>(4, node(i).bytes / random_.between(1, 64)));  // scratch
+    --node(i).locks;
+    auto held = std::ranges::find(held_.rbegin(), held_.rend(), i);
+    if (held != held_.rend()) drop(static_cast<std::size_t>(held_.rend() - held) - 1);
+    ++now_;
+  }
+
+  Random& random_;
+  TrainingShape shape_;
+  std::vector<Node> nodes_;
+  std::vector<Buffer> buffers_;
+  std::vector<int> held_;  // activations that may be dropped
+  double limit_ = 0, live_ = 0;
+  std::int64_t now_ = 0;
+};
+
+inline std::vector<Buffer> training_lifetimes(Random& random, const TrainingShape& shape) {
+  return TrainingStep(random, shape).run();
 }
 
 }  // namespace reprise::memory
