@@ -23,7 +23,7 @@ class Descent {
     price_ = (1e-9 + model_.base_cost) / bytes;
   }
 
-  Schedule lowest() {
+  std::vector<Schedule> lowest() {
     std::int64_t step = std::max<std::int64_t>(1, (timeline_.peak() - floor_) / 8);
     while (timeline_.peak() > floor_ && !attempt_.deadline.is_over()) {
       std::int64_t now = timeline_.peak(), target = std::max(floor_, now - step);
@@ -33,7 +33,8 @@ class Descent {
       if (step <= 1 || step <= now / 20'000) break;
       step = std::max<std::int64_t>(1, step / 3);
     }
-    return to_schedule(attempt_.problem, model_, timeline_.events());
+    if (!timeline_.is_valid()) return {};
+    return {to_schedule(attempt_.problem, model_, timeline_.events())};
   }
 
  private:
@@ -63,7 +64,7 @@ class Descent {
 
 std::vector<Schedule> solve_descend(const Attempt& attempt) {
   if (attempt.best_verdict.peak <= attempt.options.budget) return {};
-  return {Descent(attempt).lowest()};
+  return Descent(attempt).lowest();
 }
 
 }  // namespace reprise::plan

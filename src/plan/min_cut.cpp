@@ -80,7 +80,7 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
       bool fits =
           shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, 5 * model.base_cost, over});
       if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
-      found.push_back(to_schedule(attempt.problem, model, timeline.events()));
+      if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, model, timeline.events()));
       if (fits && model.node_count() > 5000) return found;
     }
   }

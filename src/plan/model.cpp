@@ -66,7 +66,10 @@ class Builder {
       model_.resident += value.bytes;
       added.bytes = 0;
     }
-    if (value.never_keep_across >= 0 && !pinned) added.excluded_at = node_of_[at(value.never_keep_across)];
+    if (value.never_keep_across >= 0 && !pinned) {
+      added.excluded_at = node_of_[at(value.never_keep_across)];
+      model_.nodes[at(added.excluded_at)].excludes = true;
+    }
     int taken = value.in_place_of;
     if (taken >= 0 && !problem_.node(problem_.value(taken).node).pinned) added.takes_over = value_of_[at(taken)];
     if (value.keep) return;

@@ -40,7 +40,8 @@ struct Model {
     double cost = 0;
     double rerun_cost = 0;  // cost, or `forbidden`
     std::int64_t scratch = 0;
-    int last_stage = 0;  // it may not run again after the first run of this node
+    int last_stage = 0;     // it may not run again after the first run of this node
+    bool excludes = false;  // values must not be in memory while it runs; searches run it only once
     int first_value = 0, value_count = 0;
     int original = 0;
   };

@@ -33,7 +33,7 @@ class OrderSearch {
 
   void anneal(std::vector<int> start, std::int64_t iterations, double until) {
     sequence_.set(start);
-    load_ = sequence_.load(start, budget());
+    load_ = sequence_.load(sequence_.runs(), budget());
     double energy = energy_of(load_);
     auto over = attempt_.clock(until);
     const double hot = 0.01, cold = 1e-6;
@@ -121,7 +121,8 @@ class OrderSearch {
       }
     }
     if (group_.size() < 2) return false;
-    range.low = 0;  // the group brings some of its inputs along; what comes from outside bounds it
+    range.low =
+        sequence_.pinned_count();  // the group brings some of its inputs along; what comes from outside bounds it
     for (int member : group_) {
       for (int v : model_.inputs[member]) {
         int maker = model_.value(v).node;

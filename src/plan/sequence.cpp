@@ -16,6 +16,10 @@ Sequence::Sequence(const Problem& problem, const Model& model)
       readers_before_(model.nodes.size()),
       is_needed_(model.values.size(), 0),
       excluded_(model.nodes.size()) {
+  for (const Model::Node& node : model.nodes) {
+    is_pinned_.push_back(problem.node(node.original).pinned);
+    pinned_count_ += is_pinned_.back();
+  }
   std::vector<int> node_of(model.nodes.size());
   for (int i = 0; i < model.node_count(); ++i) node_of[at(model.node(i).original)] = i;
   for (int i = 0; i < model.node_count(); ++i) {
@@ -34,8 +38,9 @@ Sequence::Sequence(const Problem& problem, const Model& model)
   }
 }
 
-void Sequence::set(const std::vector<int>& runs) {
-  runs_ = runs;
+void Sequence::set(std::vector<int> runs) {
+  runs_ = std::move(runs);
+  std::stable_partition(runs_.begin(), runs_.end(), [&](int node) { return is_pinned_[at(node)] != 0; });
   first_.assign(model_.nodes.size(), -1);
   second_.assign(model_.nodes.size(), -1);
   last_.assign(model_.nodes.size(), -1);
@@ -90,7 +95,8 @@ Load Sequence::load(const std::vector<int>& runs, std::int64_t budget) {
 
 Sequence::Range Sequence::range(int position) const {
   int node = runs_[at(position)];
-  Range range{0, length()};
+  if (is_pinned_[at(node)]) return {1, 0};
+  Range range{pinned_count_, length()};
   for (int v : model_.inputs[node]) range.low = std::max(range.low, first(model_.value(v).node) + 1);
   for (int reader : readers_before_[at(node)]) range.low = std::max(range.low, last_[at(reader)] + 1);
   for (int update : updaters_[at(node)]) range.high = std::min(range.high, first(update));

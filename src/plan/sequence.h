@@ -24,14 +24,15 @@ class Sequence {
 
   const Model& model() const { return model_; }
   const std::vector<int>& runs() const { return runs_; }
-  /// Replaces the sequence; its first runs must be in a topological order.
-  void set(const std::vector<int>& runs);
+  /// Replaces the sequence; its first runs must be in a topological order. Pinned nodes are put first and stay there.
+  void set(std::vector<int> runs);
+  int pinned_count() const { return pinned_count_; }
   Load load(const std::vector<int>& runs, std::int64_t budget);
 
   int length() const { return static_cast<int>(runs_.size()); }
   int first(int node) const { return first_[static_cast<std::size_t>(node)]; }
   bool is_first(int position) const { return first(runs_[static_cast<std::size_t>(position)]) == position; }
-  bool may_run_again(int node) const { return model_.node(node).rerun_cost < forbidden; }
+  bool may_run_again(int node) const { return model_.node(node).rerun_cost < forbidden && !model_.node(node).excludes; }
   /// Positions, between runs, to which the run at `position` can be moved: before the run now at p, for p in [low,
   /// high].
   struct Range {
@@ -43,6 +44,8 @@ class Sequence {
 
  private:
   const Model& model_;
+  std::vector<char> is_pinned_;
+  int pinned_count_ = 0;
   std::vector<int> runs_, first_, second_,
       last_;                                // positions of each node's first, second and last run; second may be -1
   std::vector<std::vector<int>> updaters_;  // of each node: updates of what it reads

@@ -185,6 +185,13 @@ class Solving {
   std::atomic<bool> is_done_ = false;
 };
 
+std::int64_t all_bytes(const Problem& problem) {
+  std::int64_t bytes = problem.resident_bytes();
+  for (const Problem::Value& value : problem.values()) bytes += value.bytes;
+  for (const Problem::Node& node : problem.nodes()) bytes += node.scratch;
+  return bytes;
+}
+
 PlanResult empty_result(const Problem& problem, const PlanOptions& options) {
   PlanResult result;
   result.budget = options.budget;
@@ -198,7 +205,12 @@ PlanResult empty_result(const Problem& problem, const PlanOptions& options) {
 PlanResult solve(const Problem& problem, const PlanOptions& options) {
   check(options);
   if (problem.node_count() == 0) return empty_result(problem, options);
-  return Solving(problem, options).solve();
+  // More than everything at once is never needed; searches rely on there being a size that does not fit.
+  PlanOptions bounded = options;
+  bounded.budget = std::min(options.budget, all_bytes(problem));
+  PlanResult result = Solving(problem, bounded).solve();
+  result.budget = options.budget;
+  return result;
 }
 
 }  // namespace reprise

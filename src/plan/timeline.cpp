@@ -25,6 +25,7 @@ Timeline::Timeline(const Model& model)
       tree_(model.node_count() + 1),
       never_(model.resident + 1) {
   for (const Model::Value& value : model.values) never_ += value.bytes;
+  for (const Model::Node& node : model.nodes) never_ += node.scratch;
   for (int i = 0; i < model.node_count(); ++i) runs_[at(i)].push_back(i);
   for (int v = 0; v < model.value_count(); ++v) {
     makes_[at(v)].push_back({.stage = model.value(v).node, .kind = Event::Kind::run});

@@ -46,6 +46,8 @@ class Timeline {
   std::span<const Item> items(int stage) const { return stages_[static_cast<std::size_t>(stage)].items; }
 
   std::int64_t peak();
+  /// Whether no value is in memory where it must not be.
+  bool is_valid() { return peak() < never_; }
   /// The slot of the peak.
   Slot peak_slot();
   std::int64_t peak(int first_stage, int last_stage);
@@ -63,7 +65,8 @@ class Timeline {
   Item compressed_of(int value) const { return {Event::Kind::compressed, value, model_.value(value).node}; }
   double cost_of(const Item& item) const;
   bool may_run_again(int node, int stage) const {
-    return model_.node(node).rerun_cost < forbidden && stage > node && stage <= model_.node(node).last_stage;
+    return model_.node(node).rerun_cost < forbidden && !model_.node(node).excludes && stage > node &&
+           stage <= model_.node(node).last_stage;
   }
 
   /// The life of a value that covers a slot or ended last before it.
