@@ -95,4 +95,22 @@ REPRISE_API Value multi_head_attention(const Value& x, const MultiHeadWeights& w
 REPRISE_API Value multi_head_attention(const Value& x, const Value& context, const MultiHeadWeights& weights,
                                        std::int64_t heads, const AttentionOptions& options = {});
 
+// Random numbers. A key, i64[2], decides everything: the same key gives the same numbers, on any number of threads.
+
+REPRISE_API Tensor random_key(std::int64_t seed, std::int64_t stream = 0);
+/// Another key, as different as another seed: for each layer, each step, ...
+REPRISE_API Value fold_in(const Value& key, const Value& number);
+REPRISE_API Value fold_in(const Value& key, std::int64_t number);
+/// Uniform in [low, high).
+REPRISE_API Value random_uniform(const Value& key, const Shape& shape, double low = 0, double high = 1,
+                                 DType dtype = DType::f32);
+REPRISE_API Value random_normal(const Value& key, const Shape& shape, double mean = 0, double deviation = 1,
+                                DType dtype = DType::f32);
+/// 1 with probability p, else 0.
+REPRISE_API Value random_bernoulli(const Value& key, const Shape& shape, double p, DType dtype = DType::f32);
+/// Uniform in [low, high).
+REPRISE_API Value random_integers(const Value& key, const Shape& shape, std::int64_t low, std::int64_t high);
+/// Zero with probability p, else x / (1 - p). No mask is kept: the gradient draws it again.
+REPRISE_API Value dropout(const Value& x, const Value& key, double p);
+
 }  // namespace reprise

@@ -19,6 +19,7 @@ struct Verb {
   AddVerb add;
 };
 constexpr Verb verbs[] = {
+    {"ops", "List the ops there are", add_ops},
     {"pack", "Place buffers with known lifetimes in one arena, as low as can be", add_pack},
     {"version", "Print the version", add_version},
 };

@@ -6,6 +6,7 @@
 
 namespace reprise::cli {
 
+std::function<Status()> add_ops(CLI::App& verb);
 std::function<Status()> add_pack(CLI::App& verb);
 std::function<Status()> add_version(CLI::App& verb);
 

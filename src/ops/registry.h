@@ -26,5 +26,6 @@ std::span<const Op> gather_ops();
 std::span<const Op> index_ops();
 std::span<const Op> deformable_ops();
 std::span<const Op> attention_ops();
+std::span<const Op> random_ops();
 
 }  // namespace reprise
