@@ -113,4 +113,32 @@ REPRISE_API Value random_integers(const Value& key, const Shape& shape, std::int
 /// Zero with probability p, else x / (1 - p). No mask is kept: the gradient draws it again.
 REPRISE_API Value dropout(const Value& x, const Value& key, double p);
 
+// Recurrent nets over sequences [T, B, inputs], with PyTorch's weights and order of gates (i, f, g, o; r, z, n with the
+// reset gate after the product). T must be known when recording: the steps are nodes that a planner can drop.
+
+/// Of one layer and direction, G gates (1, 4 or 3) and H hidden units. A bias may stay empty.
+struct RecurrentWeights {
+  Value input;        // [G·H, inputs]
+  Value hidden;       // [G·H, H]
+  Value input_bias;   // [G·H]
+  Value hidden_bias;  // [G·H]
+};
+struct RecurrentOptions {
+  bool bidirectional = false;            // weights come in pairs: forwards, backwards
+  std::string_view activation = "tanh";  // of rnn: or "relu"
+};
+struct RecurrentOutput {
+  Value output;  // [T, B, directions·H]: of the last layer
+  Value h;       // [layers·directions, B, H]: of each after its last step
+  Value c;       // the same of an lstm's cells
+};
+/// One set of weights a layer (or two, when bidirectional). Initial states are [layers·directions, B, H]; an empty
+/// Value means zeros.
+REPRISE_API RecurrentOutput rnn(const Value& x, const Value& h0, const std::vector<RecurrentWeights>& weights,
+                                const RecurrentOptions& options = {});
+REPRISE_API RecurrentOutput lstm(const Value& x, const Value& h0, const Value& c0,
+                                 const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options = {});
+REPRISE_API RecurrentOutput gru(const Value& x, const Value& h0, const std::vector<RecurrentWeights>& weights,
+                                const RecurrentOptions& options = {});
+
 }  // namespace reprise

@@ -14,7 +14,7 @@ using Table = std::span<const Op> (*)();
 constexpr Table tables[] = {
     constant_ops, unary_ops,  binary_ops,     reduce_ops,    view_ops,   matmul_ops, convolution_ops,
     pooling_ops,  resize_ops, move_ops,       slice_ops,     concat_ops, pad_ops,    triangle_ops,
-    gather_ops,   index_ops,  deformable_ops, attention_ops, random_ops,
+    gather_ops,   index_ops,  deformable_ops, attention_ops, random_ops, cell_ops,
 };
 
 struct Registry {

@@ -27,5 +27,6 @@ std::span<const Op> index_ops();
 std::span<const Op> deformable_ops();
 std::span<const Op> attention_ops();
 std::span<const Op> random_ops();
+std::span<const Op> cell_ops();
 
 }  // namespace reprise
