@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test bench install format clean
+.PHONY: help demo build test test-slow bench install format clean
 PREFIX ?= /usr/local
 
 help:
 	@echo "make demo     install what is missing, build, and run the demonstration"
 	@echo "make test     install what is missing, build, and run every test"
+	@echo "make test-slow   ten times the random planning problems of make test"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
 	@echo "make install  install into PREFIX ($(PREFIX))"
@@ -22,6 +23,12 @@ demo: build
 test:
 	@scripts/install-packages test
 	@scripts/run-tests
+
+test-slow:
+	@scripts/install-packages test
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev --target plan_test
+	@REPRISE_TEST_FACTOR=10 build/dev/bin/plan_test
 
 bench:
 	@scripts/install-packages bench

@@ -217,6 +217,15 @@ struct Placement {
   friend auto operator<=>(const Placement&, const Placement&) = default;
 };
 
+/// Every life that a schedule gives rise to, with offsets of 0. Where an output can take over an input that dies, it
+/// does.
+REPRISE_API std::vector<Placement> lives(const Problem& problem, const Schedule& schedule);
+
+/// The judge of layouts: every life has its row, and no two rows share a byte at the same step. The verdict's peak is
+/// the arena with all that is resident. Quadratic on purpose; shares no code with what makes layouts.
+REPRISE_API Verdict validate(const Problem& problem, const Schedule& schedule, std::span<const Placement> layout,
+                             std::int64_t budget = std::numeric_limits<std::int64_t>::max());
+
 // ------------------------------------------------------------------------------------------------------------ the
 // solver
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 
+#include "base/spelling.h"
 #include "cli/verbs.h"
 #include "reprise/base.h"
 
@@ -20,9 +21,39 @@ struct Verb {
 };
 constexpr Verb verbs[] = {
     {"ops", "List the ops there are", add_ops},
+    {"plan", "Find the cheapest schedule of a problem within a budget", add_plan},
+    {"sweep", "Show the whole trade-off between memory and time", add_sweep},
+    {"check", "Judge a saved plan", add_check},
     {"pack", "Place buffers with known lifetimes in one arena, as low as can be", add_pack},
     {"version", "Print the version", add_version},
 };
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  auto meant = nearest(word, known);
+  return meant ? fmt::format("'{}' is not known: did you mean '{}'?", word, *meant) : std::string();
+}
+
+// What a command that could not be parsed was most likely meant to say, or nothing.
+std::string suggestion(const CLI::App& app, int argc, char** argv) {
+  if (app.get_subcommands().empty()) {
+    std::vector<std::string> names;
+    for (const Verb& verb : verbs) names.push_back(verb.name);
+    return argc > 1 ? did_you_mean(argv[1], names) : std::string();
+  }
+  const CLI::App& verb = *app.get_subcommands().front();
+  std::vector<std::string> options;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    std::string word = argv[i];
+    word = word.substr(0, word.find('='));
+    bool is_known = std::find(options.begin(), options.end(), word) != options.end();
+    if (!word.starts_with("--") || is_known) continue;
+    if (std::string meant = did_you_mean(word, options); !meant.empty()) return meant;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -37,7 +68,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? done : wrong_command;
+    if (app.exit(e) == 0) return done;
+    if (std::string meant = suggestion(app, argc, argv); !meant.empty()) fmt::print(stderr, "{}\n", meant);
+    return wrong_command;
   } catch (const std::exception& e) {
     fmt::print(stderr, "reprise: {}\n", e.what());
     return failed;

@@ -7,6 +7,9 @@
 namespace reprise::cli {
 
 std::function<Status()> add_ops(CLI::App& verb);
+std::function<Status()> add_plan(CLI::App& verb);
+std::function<Status()> add_sweep(CLI::App& verb);
+std::function<Status()> add_check(CLI::App& verb);
 std::function<Status()> add_pack(CLI::App& verb);
 std::function<Status()> add_version(CLI::App& verb);
 

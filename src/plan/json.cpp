@@ -6,31 +6,15 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/spelling.h"
 
 namespace reprise::plan {
 namespace {
 
 constexpr int deepest = 32;  // levels of lists and objects; ours need five
-
-// Insertions, deletions and replacements that turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j - 1] + 1, row[j] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 // The library's words without its own name and number: "parse error at line 3, column 5: …".
 std::string_view plain_words(std::string_view message) {
@@ -103,10 +87,8 @@ bool Field::truth() const {
 void Field::check_spelling(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : json_.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    for (std::string_view word : known) {
-      std::size_t tolerated = word.size() <= 4 ? 1 : 2;
-      if (key.size() > word.size() + 2 || edit_distance(key, word) > tolerated) continue;
-      fail("[json] {} has an unknown key \"{}\": did you mean \"{}\"?", where_, key, word);
+    if (auto meant = nearest(key, known)) {
+      fail("[json] {} has an unknown key \"{}\": did you mean \"{}\"?", where_, key, *meant);
     }
   }
 }

@@ -63,13 +63,15 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
   bool is_hopeless = certificate.least_budget > options_.budget;
   for (const Solver& solver : all_solvers()) {
     if (deadline_.is_over()) return;
-    if (is_feasible() && best_.verdict.cost <= enough()) return;
+    if (is_feasible() && best_.verdict.cost <= std::max(enough(), proved_cost_)) return;
     bool chosen = options_.solvers.empty() || contains(options_.solvers, solver.name);
     if (!chosen || contains(options_.without, solver.name) || (is_hopeless && !solver.seeks_lowest_peak)) continue;
     Schedule seed = best_.schedule;
     Verdict seed_verdict = best_.verdict;
     auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
     Attempt attempt{problem_, options_, deadline_, model, certificate, seed, seed_verdict, report, enough};
+    attempt.prove_cost = [&](double cost) { proved_cost_ = std::max(proved_cost_, cost); };
+    attempt.prove_budget = [&](std::int64_t budget) { proved_budget_ = std::max(proved_budget_, budget); };
     for (const Schedule& found : solver.solve(attempt)) report(found);
   }
 }

@@ -23,6 +23,9 @@ class Portfolio {
   void run(const Model& model, const Certificate& certificate, const std::function<double()>& enough);
   /// Called whenever the best changes.
   std::function<void(std::string_view solver)> improved;
+  /// What solvers have proved, for every order: the least cost within the budget, and the least budget that does.
+  double proved_cost() const { return proved_cost_; }
+  std::int64_t proved_budget() const { return proved_budget_; }
   /// The cheapest within the budget; if nothing fits, the one with the lowest peak.
   const Judged& best() const { return best_; }
   const Judged& lowest() const { return lowest_; }
@@ -37,6 +40,8 @@ class Portfolio {
   const PlanOptions& options_;
   const Deadline& deadline_;
   Judged best_, lowest_;
+  double proved_cost_ = 0;
+  std::int64_t proved_budget_ = 0;
 };
 
 }  // namespace reprise::plan

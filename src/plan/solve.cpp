@@ -154,12 +154,12 @@ class Solving {
     const Judged& best = portfolio_.best();
     result.feasible = best.verdict.peak <= options_.budget;
     result.min_budget = portfolio_.lowest().verdict.peak;
-    result.min_budget_bound = std::min(result.min_budget, raised_.least_budget);
+    result.min_budget_bound = std::min(result.min_budget, std::max(raised_.least_budget, portfolio_.proved_budget()));
     bool in_base_order = is_base_order(problem_, best.schedule);
     const Certificate::Bound& bound = in_base_order ? raised_.this_order : raised_.any_order;
     bool for_any_order = !in_base_order || raised_.any_order.extra >= raised_.this_order.extra;
-    result.lower_bound = result.base_cost + bound.extra;
-    result.lower_bound_any_order = result.base_cost + raised_.any_order.extra;
+    result.lower_bound = std::max(result.base_cost + bound.extra, portfolio_.proved_cost());
+    result.lower_bound_any_order = std::max(result.base_cost + raised_.any_order.extra, portfolio_.proved_cost());
     result.binding = binding_of(model_, for_any_order ? raised_.any_order : bound, options_.budget, for_any_order);
     describe_peak(problem_, result.feasible ? best : portfolio_.lowest(), result);
     if (result.feasible) {

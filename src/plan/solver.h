@@ -41,6 +41,9 @@ struct Attempt {
   const Verdict& best_verdict;                  // the judge's, of `best`
   std::function<void(const Schedule&)> report;  // tells of a better schedule early; judged at once, may be called often
   std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
+  // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
+  std::function<void(double)> prove_cost = [](double) {};
+  std::function<void(std::int64_t)> prove_budget = [](std::int64_t) {};
 
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
@@ -64,6 +67,9 @@ struct Solver {
 std::span<const Solver> all_solvers();
 
 std::vector<Schedule> solve_keep_all(const Attempt& attempt);
+std::vector<Schedule> solve_segments(const Attempt& attempt);
+std::vector<Schedule> solve_chain_dp(const Attempt& attempt);
+std::vector<Schedule> solve_exact(const Attempt& attempt);
 std::vector<Schedule> solve_min_cut(const Attempt& attempt);
 std::vector<Schedule> solve_descend(const Attempt& attempt);
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt);

@@ -10,8 +10,13 @@ namespace plan {
 namespace {
 
 constexpr Solver table[] = {
-    {"keep_all", solve_keep_all, true},   {"min_cut", solve_min_cut},
-    {"descend", solve_descend, true},     {"ruin_and_recreate", solve_ruin_and_recreate},
+    {"keep_all", solve_keep_all, true},
+    {"segments", solve_segments, true},
+    {"chain_dp", solve_chain_dp, true},
+    {"min_cut", solve_min_cut},
+    {"descend", solve_descend, true},
+    {"exact", solve_exact, true},
+    {"ruin_and_recreate", solve_ruin_and_recreate},
     {"order_search", solve_order_search},
 };
 

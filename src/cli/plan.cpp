@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise plan`
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/planning.h"
+#include "cli/verbs.h"
+
+namespace reprise::cli {
+namespace {
+
+struct PlanCommand {
+  PlanningOptions planning;
+  std::string budget, output;
+};
+
+void print_text(const Problem& problem, const Planned& planned) {
+  const PlanResult& r = planned.result;
+  fmt::print("{}\n", r.summary());
+  fmt::print("  {} nodes, {} values; keeping everything takes {}; the smallest budget is {}{}\n", problem.node_count(),
+             problem.value_count(), format_bytes(r.keep_all_peak), format_bytes(r.min_budget),
+             r.min_budget == r.min_budget_bound ? "" : " as far as was searched");
+  double above = r.peak > 0 ? 100 * (static_cast<double>(planned.layout_bytes) / static_cast<double>(r.peak) - 1) : 0;
+  fmt::print("  arena {} ({:.2f} % above the peak); found by {} in {:.2f} s\n", format_bytes(planned.layout_bytes),
+             above, r.solver, r.seconds);
+  fmt::print("  {}\n", r.why());
+}
+
+Status run_plan(const PlanCommand& command) {
+  Problem problem = load_problem(command.planning.file);
+  std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
+  Progress progress;
+  Planned planned = plan_and_place(problem, command.planning, budget, progress);
+  progress.clear();
+  const PlanResult& r = planned.result;
+  if (command.planning.json) fmt::print("{}\n", to_json_object(planned).dump());
+  if (!r) {
+    fmt::print(stderr, "reprise: {}\n", r.why());
+    return does_not_fit;
+  }
+  if (!command.planning.json) print_text(problem, planned);
+  if (!command.output.empty()) {
+    write_file(command.output,
+               to_json(SavedPlan{problem, r.schedule, planned.layout, r.budget, r.peak, r.cost, r.lower_bound}));
+  }
+  return done;
+}
+
+}  // namespace
+
+std::function<Status()> add_plan(CLI::App& verb) {
+  auto command = std::make_shared<PlanCommand>();
+  add_planning_options(verb, command->planning);
+  verb.add_option("--budget", command->budget, "Bytes there are: 512MiB, 2GB, or 50% of what keeping everything takes")
+      ->required()
+      ->check(is_budget());
+  verb.add_option("-o,--output", command->output, "Write the plan to this file, for `reprise check` and others")
+      ->type_name("plan.json");
+  verb.footer(
+      "Examples:\n"
+      "  reprise plan net.json --budget 50%                    half of what keeping everything takes\n"
+      "  reprise plan net.json --budget 512MiB -o plan.json    and what to do, step by step\n"
+      "  reprise plan net.json --budget 2GB --time-limit 10 --threads 2 --json\n"
+      "The status is 3 if no schedule fits; the message then names the smallest budget that would do.\n"
+      "A problem is {\"nodes\": [{\"name\": \"a\", \"cost\": 1.5, \"bytes\": 4096, \"inputs\": []}, ...], \"outputs\": "
+      "[\"a\"]},\n"
+      "nodes in an order in which they can run; docs/planner.md has every key.");
+  return [command] { return run_plan(*command); };
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `plan` and `sweep` share: their options, a solve with progress, the arena, and the result as JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "reprise/plan_io.h"
+
+namespace reprise::cli {
+
+struct PlanningOptions {
+  std::string file;
+  std::vector<std::string> solvers, without;
+  double time_limit = 0;  // seconds; 0: none
+  std::int64_t iterations = 20'000;
+  std::uint64_t seed = 1;
+  int threads = 1;
+  bool json = false;
+};
+
+/// The options that both verbs have.
+void add_planning_options(CLI::App& verb, PlanningOptions& options);
+/// Says whether a text is a budget such as 512MiB, 2GB or 50%.
+CLI::Validator is_budget();
+
+/// A plan and the arena it needs.
+struct Planned {
+  PlanResult result;
+  std::vector<Placement> layout;
+  std::int64_t layout_bytes = 0;  // the arena and what is resident
+};
+
+/// Plans and places. If the arena is higher than the budget, plans again for as much less.
+Planned plan_and_place(const Problem& problem, const PlanningOptions& options, std::int64_t budget, Progress& progress);
+
+/// The planner's options, telling of progress as it goes.
+PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress);
+/// Places a plan that was found.
+Planned place(const Problem& problem, PlanResult result);
+
+/// The keys that other programs rely on.
+nlohmann::ordered_json to_json_object(const Planned& planned);
+
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace reprise::cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise plan`, `sweep` and `check`, run as programs.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace reprise::cli {
+namespace {
+
+using nlohmann::json;
+
+const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
+
+struct Run {
+  std::string output;
+  int status;
+};
+
+Run tool(const std::string& arguments) {
+  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
+  Run run{};
+  for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
+  int status = pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+// Standard error alone.
+Run complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
+
+class PlanCommand : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string in(const std::string& name) const { return folder_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(in(name)) << text;
+    return in(name);
+  }
+
+  std::string folder_ = testing::TempDir() + "reprise_plan_" + std::to_string(getpid());
+};
+
+const std::vector<std::string> keys = {
+    "feasible", "budget_bytes", "peak_bytes",  "layout_bytes", "min_budget_bytes", "keep_all_bytes", "base_cost",
+    "cost",     "overhead",     "lower_bound", "gap",          "recomputed",       "solver",         "plan_seconds"};
+
+std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : object.items()) names.push_back(key);
+  return names;
+}
+
+TEST_F(PlanCommand, PrintsExactlyTheKeysOthersRelyOn) {
+  Run run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
+  EXPECT_EQ(run.status, 0);
+  auto result = nlohmann::ordered_json::parse(run.output);
+  EXPECT_EQ(keys_of(result), keys);
+  EXPECT_EQ(result["feasible"], true);
+  EXPECT_LE(result["peak_bytes"], result["budget_bytes"]);
+  EXPECT_LE(result["layout_bytes"], result["budget_bytes"]);
+  EXPECT_GE(result["cost"], result["lower_bound"]);
+}
+
+TEST_F(PlanCommand, ReadsBudgetsAsPeopleWriteThem) {
+  auto budget = [](const std::string& text) {
+    return json::parse(tool("plan " + example + " --json --budget '" + text + "' 2>/dev/null").output)["budget_bytes"];
+  };
+  EXPECT_EQ(budget("1KiB"), 1024);
+  EXPECT_EQ(budget("2 KB"), 2000);
+  EXPECT_EQ(budget("700"), 700);
+  std::int64_t whole = json::parse(tool("plan " + example + " --json --budget 1GiB").output)["keep_all_bytes"];
+  EXPECT_EQ(budget("50%"), whole / 2);
+}
+
+TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
+  Run run = tool("plan " + example + " --budget 1 --json 2>/dev/null");
+  EXPECT_EQ(run.status, 3);
+  auto result = nlohmann::ordered_json::parse(run.output);
+  EXPECT_EQ(keys_of(result), keys);
+  EXPECT_EQ(result["feasible"], false);
+  EXPECT_EQ(result["cost"], nullptr);
+  std::string least = std::to_string(result["min_budget_bytes"].get<std::int64_t>());
+  EXPECT_NE(complaint("plan " + example + " --budget 1").output.find(least + " bytes would do"), std::string::npos);
+  EXPECT_EQ(tool("plan " + example + " --json --budget " + least + " 2>/dev/null").status, 0);
+}
+
+TEST_F(PlanCommand, SaysInOneLineWhatWasDecided) {
+  Run run = tool("plan " + example + " --budget 60% 2>/dev/null");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.output.find("budget "), 0u) << run.output;
+  EXPECT_NE(run.output.find("| time x"), std::string::npos) << run.output;
+}
+
+TEST_F(PlanCommand, WritesAPlanThatBothJudgesAccept) {
+  std::string plan = in("plan.json");
+  ASSERT_EQ(tool("plan " + example + " --budget 60% -o " + plan + " >/dev/null 2>&1").status, 0);
+  Run checked = tool("check " + plan + " --json");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_EQ(json::parse(checked.output), (json{{"ok", true}, {"why", ""}}));
+  EXPECT_EQ(tool("check " + plan + " --problem " + example + " >/dev/null").status, 0);
+  json saved = json::parse(std::ifstream(plan));
+  for (const char* key : {"steps", "layout", "budget_bytes", "peak_bytes", "cost", "lower_bound", "problem"}) {
+    EXPECT_TRUE(saved.contains(key)) << key;
+  }
+}
+
+TEST_F(PlanCommand, FindsEveryFalseWordInAPlan) {
+  std::string plan = in("plan.json");
+  ASSERT_EQ(tool("plan " + example + " --budget 60% -o " + plan + " >/dev/null 2>&1").status, 0);
+  const json good = json::parse(std::ifstream(plan));
+  auto why = [&](auto change) {
+    json wrong = good;
+    change(wrong);
+    Run run = tool("check --json " + write("wrong.json", wrong.dump()) + " 2>/dev/null");
+    EXPECT_EQ(run.status, 1) << run.output;
+    EXPECT_EQ(json::parse(run.output)["ok"], false);
+    return json::parse(run.output)["why"].get<std::string>();
+  };
+  EXPECT_NE(why([](json& p) { p["peak_bytes"] = 1; }).find("peak_bytes is 1"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["cost"] = 1; }).find("cost is 1"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["lower_bound"] = 1e9; }).find("lower_bound"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["budget_bytes"] = 2; }).find("above the budget"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["steps"].erase(0); }).find("schedule: step"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["layout"].erase(0); }).find("layout: "), std::string::npos);
+  EXPECT_NE(why([](json& p) {
+              for (json& row : p["layout"]) row["offset"] = 0;
+            }).find("share memory"),
+            std::string::npos);
+}
+
+TEST_F(PlanCommand, SweepsToACurveThatNeverRises) {
+  Run run = tool("sweep " + example + " --points 6 --json 2>/dev/null");
+  EXPECT_EQ(run.status, 0);
+  json list = json::parse(run.output);
+  ASSERT_EQ(list.size(), 6u);
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    EXPECT_EQ(list[i]["feasible"], true);
+    EXPECT_LE(list[i]["cost"], list[i - 1]["cost"]);
+    EXPECT_GE(list[i]["cost"], list[i]["lower_bound"]);
+  }
+  EXPECT_EQ(list.back()["overhead"], 0);
+  std::string table = tool("sweep " + example + " --budgets 60%,100% 2>/dev/null").output;
+  EXPECT_NE(table.find("60.0 %"), std::string::npos) << table;
+}
+
+TEST_F(PlanCommand, TellsWrongCommandsFromWrongFiles) {
+  EXPECT_EQ(complaint("plan " + example).status, 2);
+  EXPECT_EQ(complaint("plan --budget 1MB").status, 2);
+  EXPECT_EQ(complaint("plan " + example + " --budget lots").status, 2);
+  EXPECT_EQ(complaint("plan " + example + " --budget 1MB --solver magic").status, 2);
+  EXPECT_EQ(complaint("plan /no/such/file --budget 1MB").status, 1);
+  EXPECT_EQ(complaint("check /no/such/file").status, 1);
+  Run run = complaint("plan " + write("bad.json", "{\"nodes\": [}") + " --budget 1MB");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_NE(run.output.find("line 1, column 12"), std::string::npos) << run.output;
+}
+
+TEST_F(PlanCommand, SuggestsTheNearestWord) {
+  Run run = complaint("plan " + example + " --buget 1MB");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.output.find("did you mean '--budget'?"), std::string::npos) << run.output;
+  run = complaint("swep " + example);
+  EXPECT_EQ(run.status, 2);
+  EXPECT_NE(run.output.find("did you mean 'sweep'?"), std::string::npos) << run.output;
+}
+
+TEST_F(PlanCommand, TeachesWithExamples) {
+  for (const char* verb : {"plan", "sweep", "check"}) {
+    Run run = tool(std::string(verb) + " --help");
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.output.find(std::string("reprise ") + verb), std::string::npos) << run.output;
+  }
+}
+
+TEST_F(PlanCommand, WritesProgressToStandardErrorOnly) {
+  Run run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
+  EXPECT_EQ(std::count(run.output.begin(), run.output.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace reprise::cli

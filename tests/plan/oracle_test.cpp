@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge and the exact solver against slow twins that share nothing with them.
+#include <gtest/gtest.h>
+
+#include "plan/generators.h"
+#include "plan/oracle.h"
+#include "plan/test_factor.h"
+
+namespace reprise {
+namespace {
+
+using generators::kinds;
+using generators::random_problem;
+
+TEST(Validate, AgreesWithASimulatorOfLifetimes) {
+  for (std::uint64_t seed = 1; seed <= problem_count(4000); ++seed) {
+    Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 3 + static_cast<int>(seed % 12)});
+    Random random(seed);
+    std::vector<int> runs = generators::random_runs(p, random);
+    oracle::Simulated expected = oracle::simulate(p, runs);
+    // A value that was dropped and is not made again before it is read makes the sequence no schedule; here none is.
+    Verdict verdict = validate(p, with_drops(p, runs));
+    ASSERT_TRUE(verdict) << verdict.why << ", seed " << seed;
+    ASSERT_EQ(verdict.peak, expected.peak) << "seed " << seed;
+    ASSERT_DOUBLE_EQ(verdict.cost, expected.cost) << "seed " << seed;
+  }
+}
+
+// Every sequence of up to `longest` runs whose first runs come after their inputs': least cost for each budget.
+class AllSequences {
+ public:
+  AllSequences(const Problem& p, std::size_t longest) : p_(p), longest_(longest) { extend(0); }
+
+  std::optional<double> least_cost(std::int64_t budget) const {
+    std::optional<double> least;
+    for (const auto& [peak, cost] : found_) {
+      if (peak <= budget && (!least || cost < *least)) least = cost;
+    }
+    return least;
+  }
+
+ private:
+  void extend(unsigned ran) {
+    if (ran + 1 == 1u << p_.node_count()) {
+      oracle::Simulated result = oracle::simulate(p_, runs_);
+      auto [known, is_new] = found_.try_emplace(result.peak, result.cost);
+      if (!is_new) known->second = std::min(known->second, result.cost);
+    }
+    if (runs_.size() == longest_) return;
+    for (int n = 0; n < p_.node_count(); ++n) {
+      bool has_inputs = true;
+      for (int input : p_.node(n).inputs) has_inputs &= (ran >> p_.value(input).node) & 1;
+      if (!has_inputs) continue;
+      runs_.push_back(n);
+      extend(ran | 1u << n);
+      runs_.pop_back();
+    }
+  }
+
+  const Problem& p_;
+  std::size_t longest_;
+  std::vector<int> runs_;
+  std::map<std::int64_t, double> found_;
+};
+
+TEST(Exact, EqualsTheBestOfAllSequences) {
+  for (std::uint64_t seed = 1; seed <= problem_count(250); ++seed) {
+    Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 3 + static_cast<int>(seed % 2)});
+    std::size_t longest = 7;
+    AllSequences all(p, longest);
+    for (int percent : {40, 60, 75, 90, 100}) {
+      std::int64_t budget = peak(p, keep_all(p)) * percent / 100;
+      PlanResult exact = solve(p, {.budget = budget, .solvers = {"exact"}});
+      std::optional<double> expected = all.least_cost(budget);
+      if (expected) {
+        ASSERT_TRUE(exact.feasible) << "seed " << seed << " " << percent << " %";
+      }
+      if (expected) {
+        ASSERT_LE(exact.cost, *expected) << "seed " << seed << " " << percent << " %";
+      }
+      auto is_run = [](Step step) { return step.kind == Step::Kind::run; };
+      bool is_short = std::count_if(exact.schedule.steps.begin(), exact.schedule.steps.end(), is_run) <=
+                      static_cast<std::ptrdiff_t>(longest);
+      if (exact.feasible && is_short) {
+        ASSERT_EQ(exact.cost, expected.value()) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(Exact, EqualsTheShortestPathOverAllSteps) {
+  int feasible = 0;
+  for (std::uint64_t seed = 1; seed <= problem_count(2000); ++seed) {
+    int nodes = 4 + static_cast<int>(seed % 4);
+    Problem p = random_problem(kinds[seed % 5], seed, {.nodes = nodes, .with_facts = seed % 3 == 0 && nodes < 6});
+    std::int64_t budget = generators::random_budget(p, seed, 0.55);
+    std::optional<double> expected = oracle::least_cost(p, budget);
+    PlanResult exact = solve(p, {.budget = budget, .solvers = {"exact"}});
+    ASSERT_EQ(exact.feasible, expected.has_value()) << "seed " << seed << ": " << exact.why();
+    if (expected) {
+      ASSERT_EQ(exact.cost, *expected) << "seed " << seed;
+    }
+    feasible += exact.feasible;
+  }
+  EXPECT_GT(feasible, 500);
+}
+
+TEST(Exact, FindsTheSmallestBudgetToTheByte) {
+  for (std::uint64_t seed = 1; seed <= problem_count(300); ++seed) {
+    Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 5});
+    PlanResult nothing = solve(p, {.budget = 0, .solvers = {"exact"}});
+    if (nothing.feasible) continue;
+    EXPECT_TRUE(oracle::least_cost(p, nothing.min_budget)) << "seed " << seed;
+    EXPECT_FALSE(oracle::least_cost(p, nothing.min_budget - 1)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace reprise
