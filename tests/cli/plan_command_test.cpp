@@ -16,14 +16,14 @@ using nlohmann::json;
 
 const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
 
-struct Run {
+struct Outcome {
   std::string output;
   int status;
 };
 
-Run tool(const std::string& arguments) {
+Outcome tool(const std::string& arguments) {
   std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
-  Run run{};
+  Outcome run{};
   for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
   int status = pclose(pipe);
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -31,7 +31,7 @@ Run tool(const std::string& arguments) {
 }
 
 // Standard error alone.
-Run complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
+Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
 
 class PlanCommand : public testing::Test {
  protected:
@@ -57,7 +57,7 @@ std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
 }
 
 TEST_F(PlanCommand, PrintsExactlyTheKeysOthersRelyOn) {
-  Run run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
+  Outcome run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
   EXPECT_EQ(run.status, 0);
   auto result = nlohmann::ordered_json::parse(run.output);
   EXPECT_EQ(keys_of(result), keys);
@@ -79,7 +79,7 @@ TEST_F(PlanCommand, ReadsBudgetsAsPeopleWriteThem) {
 }
 
 TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
-  Run run = tool("plan " + example + " --budget 1 --json 2>/dev/null");
+  Outcome run = tool("plan " + example + " --budget 1 --json 2>/dev/null");
   EXPECT_EQ(run.status, 3);
   auto result = nlohmann::ordered_json::parse(run.output);
   EXPECT_EQ(keys_of(result), keys);
@@ -91,7 +91,7 @@ TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
 }
 
 TEST_F(PlanCommand, SaysInOneLineWhatWasDecided) {
-  Run run = tool("plan " + example + " --budget 60% 2>/dev/null");
+  Outcome run = tool("plan " + example + " --budget 60% 2>/dev/null");
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.output.find("budget "), 0u) << run.output;
   EXPECT_NE(run.output.find("| time x"), std::string::npos) << run.output;
@@ -100,7 +100,7 @@ TEST_F(PlanCommand, SaysInOneLineWhatWasDecided) {
 TEST_F(PlanCommand, WritesAPlanThatBothJudgesAccept) {
   std::string plan = in("plan.json");
   ASSERT_EQ(tool("plan " + example + " --budget 60% -o " + plan + " >/dev/null 2>&1").status, 0);
-  Run checked = tool("check " + plan + " --json");
+  Outcome checked = tool("check " + plan + " --json");
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_EQ(json::parse(checked.output), (json{{"ok", true}, {"why", ""}}));
   EXPECT_EQ(tool("check " + plan + " --problem " + example + " >/dev/null").status, 0);
@@ -117,7 +117,7 @@ TEST_F(PlanCommand, FindsEveryFalseWordInAPlan) {
   auto why = [&](auto change) {
     json wrong = good;
     change(wrong);
-    Run run = tool("check --json " + write("wrong.json", wrong.dump()) + " 2>/dev/null");
+    Outcome run = tool("check --json " + write("wrong.json", wrong.dump()) + " 2>/dev/null");
     EXPECT_EQ(run.status, 1) << run.output;
     EXPECT_EQ(json::parse(run.output)["ok"], false);
     return json::parse(run.output)["why"].get<std::string>();
@@ -135,7 +135,7 @@ TEST_F(PlanCommand, FindsEveryFalseWordInAPlan) {
 }
 
 TEST_F(PlanCommand, SweepsToACurveThatNeverRises) {
-  Run run = tool("sweep " + example + " --points 6 --json 2>/dev/null");
+  Outcome run = tool("sweep " + example + " --points 6 --json 2>/dev/null");
   EXPECT_EQ(run.status, 0);
   json list = json::parse(run.output);
   ASSERT_EQ(list.size(), 6u);
@@ -156,13 +156,13 @@ TEST_F(PlanCommand, TellsWrongCommandsFromWrongFiles) {
   EXPECT_EQ(complaint("plan " + example + " --budget 1MB --solver magic").status, 2);
   EXPECT_EQ(complaint("plan /no/such/file --budget 1MB").status, 1);
   EXPECT_EQ(complaint("check /no/such/file").status, 1);
-  Run run = complaint("plan " + write("bad.json", "{\"nodes\": [}") + " --budget 1MB");
+  Outcome run = complaint("plan " + write("bad.json", "{\"nodes\": [}") + " --budget 1MB");
   EXPECT_EQ(run.status, 1);
   EXPECT_NE(run.output.find("line 1, column 12"), std::string::npos) << run.output;
 }
 
 TEST_F(PlanCommand, SuggestsTheNearestWord) {
-  Run run = complaint("plan " + example + " --buget 1MB");
+  Outcome run = complaint("plan " + example + " --buget 1MB");
   EXPECT_EQ(run.status, 2);
   EXPECT_NE(run.output.find("did you mean '--budget'?"), std::string::npos) << run.output;
   run = complaint("swep " + example);
@@ -172,14 +172,14 @@ TEST_F(PlanCommand, SuggestsTheNearestWord) {
 
 TEST_F(PlanCommand, TeachesWithExamples) {
   for (const char* verb : {"plan", "sweep", "check"}) {
-    Run run = tool(std::string(verb) + " --help");
+    Outcome run = tool(std::string(verb) + " --help");
     EXPECT_EQ(run.status, 0);
     EXPECT_NE(run.output.find(std::string("reprise ") + verb), std::string::npos) << run.output;
   }
 }
 
 TEST_F(PlanCommand, WritesProgressToStandardErrorOnly) {
-  Run run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
+  Outcome run = tool("plan " + example + " --budget 60% --json 2>/dev/null");
   EXPECT_EQ(std::count(run.output.begin(), run.output.end(), '\n'), 1);
 }
 
