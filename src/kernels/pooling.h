@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Largest or mean element of windows over one to three spatial dimensions. A window is a range per dimension, so
-// sliding, adaptive and global pooling are one.
+// sliding, adaptive and global pooling are one. On row-major tensors the forward loops beat oneDNN's pooling
+// (measured); its max gradient is faster on large windows, but needs a workspace kept from the forward pass.
 #pragma once
 
 #include <array>
