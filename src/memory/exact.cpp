@@ -132,7 +132,7 @@ class Search {
   void find_basins(const Stretch& stretch);
   int choose_section(const Stretch& stretch);
   bool place(const Stretch& stretch, int chosen);
-  std::int64_t next_floor(const Stretch& stretch, int x) const;
+  std::int64_t next_floor(const Stretch& stretch, int x);
   bool leave_empty(const Stretch& stretch, int x);
   std::vector<Stretch> split(const Stretch& stretch);
   void lift(const Items& items, int first, int last, std::int64_t floor);
@@ -256,7 +256,7 @@ bool Search::place(const Stretch& stretch, int chosen) {
 
 /// The next height above the floor of section x at which one of its items could rest: pushed down as far as they go,
 /// items rest on floors or on each other.
-std::int64_t Search::next_floor(const Stretch& stretch, int x) const {
+std::int64_t Search::next_floor(const Stretch& stretch, int x) {
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   for (int i : stretch.items) {
     const Item& a = item(i);
@@ -265,6 +265,7 @@ std::int64_t Search::next_floor(const Stretch& stretch, int x) const {
       next = std::min(next, offset_[index(i)]);
       continue;
     }
+    work_.spend(static_cast<std::int64_t>(stretch.items.size()));
     for (int j : stretch.items)
       for (const Part& part : in_.parts_of(item(j)))
         if (i != j && part.last > a.first && part.first < a.last)
