@@ -15,12 +15,12 @@ void expect_within_one_percent(std::span<const Buffer> buffers, const PackResult
 }
 
 TEST(PackTraining, StaysWithinOnePercentOfTheLargestLiveSum) {
-  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
     TrainingShape shape{.layers = static_cast<int>(random.between(5, 200)),
-                        .skip_chance = random.unit(),
-                        .budget = random.uniform(0.1, 1),
+                        .skip_chance = random.uniform(0, 0.4),
+                        .budget = random.uniform(0.3, 1),
                         .distinct_sizes = static_cast<int>(random.below(10))};
     auto buffers = training_lifetimes(random, shape);
     for (std::int64_t alignment : {1, 64}) {
