@@ -79,9 +79,8 @@ class Walk {
   std::vector<bool> depends_;
 };
 
-}  // namespace
-
-Values backpropagate(const Values& outputs, const Values& seeds, const Values& wrt) {
+// Walks the nodes from `first` on; what comes before them is not entered.
+Values backpropagate_to(std::int32_t first, const Values& outputs, const Values& seeds, const Values& wrt) {
   if (outputs.empty() || outputs.size() != seeds.size())
     fail("[gradient] {} outputs and {} seeds: give one seed an output", outputs.size(), seeds.size());
   std::int32_t last = 0;
@@ -89,14 +88,28 @@ Values backpropagate(const Values& outputs, const Values& seeds, const Values& w
   Walk walk(outputs[0].graph(), last);
   walk.mark_dependent(wrt);
   for (std::size_t i = 0; i < outputs.size(); ++i) walk.add(outputs[i].ref(), seeds[i]);
-  for (std::int32_t i = last; i >= 0; --i) walk.visit(i);
+  for (std::int32_t i = last; i >= first; --i) walk.visit(i);
   Values gradients;
   for (const Value& v : wrt) gradients.push_back(walk.gradient(v.ref()));
   return gradients;
 }
 
+}  // namespace
+
+Values backpropagate(const Values& outputs, const Values& seeds, const Values& wrt) {
+  return backpropagate_to(0, outputs, seeds, wrt);
+}
+
+// The inputs count as independent of each other, though one may be computed from another: the walk stays inside the
+// expression. A value that is an input twice gets its whole gradient once.
 Values gradient_of_expression(const Call& call, const Values& dy, Values (*expression)(const Call&)) {
-  return backpropagate(expression(call), dy, call.inputs());
+  Values inputs = call.inputs();
+  std::int32_t first = inputs[0].graph()->size();
+  Values gradients = backpropagate_to(first, expression(call), dy, inputs);
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (inputs[k].ref() == inputs[i].ref()) gradients[i] = Value{};
+  return gradients;
 }
 
 }  // namespace reprise

@@ -12,9 +12,37 @@ namespace {
 
 using Table = std::span<const Op> (*)();
 constexpr Table tables[] = {
-    constant_ops, unary_ops,  binary_ops,     reduce_ops,    view_ops,   matmul_ops, convolution_ops,
-    pooling_ops,  resize_ops, move_ops,       slice_ops,     concat_ops, pad_ops,    triangle_ops,
-    gather_ops,   index_ops,  deformable_ops, attention_ops, random_ops, cell_ops,
+    // numbers
+    constant_ops,
+    unary_ops,
+    activation_ops,
+    binary_ops,
+    compare_ops,
+    reduce_ops,
+    along_axis_ops,
+    softmax_ops,
+    norm_ops,
+    batch_norm_ops,
+    cross_entropy_ops,
+    ctc_ops,
+    // shapes
+    view_ops,
+    // nets
+    matmul_ops,
+    convolution_ops,
+    pooling_ops,
+    resize_ops,
+    move_ops,
+    slice_ops,
+    concat_ops,
+    pad_ops,
+    triangle_ops,
+    gather_ops,
+    index_ops,
+    deformable_ops,
+    attention_ops,
+    random_ops,
+    cell_ops,
 };
 
 struct Registry {

@@ -10,8 +10,16 @@ namespace reprise {
 
 std::span<const Op> constant_ops();
 std::span<const Op> unary_ops();
+std::span<const Op> activation_ops();
 std::span<const Op> binary_ops();
+std::span<const Op> compare_ops();
 std::span<const Op> reduce_ops();
+std::span<const Op> along_axis_ops();
+std::span<const Op> softmax_ops();
+std::span<const Op> norm_ops();
+std::span<const Op> batch_norm_ops();
+std::span<const Op> cross_entropy_ops();
+std::span<const Op> ctc_ops();
 std::span<const Op> view_ops();
 std::span<const Op> matmul_ops();
 std::span<const Op> convolution_ops();

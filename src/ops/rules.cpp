@@ -120,6 +120,11 @@ Value full_like(const Value& x, double value) {
 
 Value zeros_like(const Value& x) { return full_like(x, 0); }
 
+bool is_zero(const Value& x) {
+  const Node& node = x.graph()->node(x.ref().node);
+  return node.op->name == "full" && std::get<double>(*node.attributes.find("value")) == 0;
+}
+
 Value sum_to(const Value& dy, const Shape& shape) {
   if (dy.shape() == shape) return dy;
   std::vector<std::int64_t> axes;

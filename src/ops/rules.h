@@ -46,6 +46,8 @@ Cost cost_of(const Signature& s);
 Value scalar_like(const Value& x, double value);
 Value full_like(const Value& x, double value);
 Value zeros_like(const Value& x);
+/// Recorded as zeros: the gradient of an output that nobody used.
+bool is_zero(const Value& x);
 /// Sums `dy` back to the shape that was broadcast to dy's.
 Value sum_to(const Value& dy, const Shape& shape);
 

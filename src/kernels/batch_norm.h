@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch norm over [batch, channels, length]: every channel is normalised over batch and length. With a length of 1 the
+// channels lie side by side and go through in blocks, so that loops run along memory.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/reduce.h"
+
+namespace reprise::kernels {
+
+struct BatchNorm {
+  std::int64_t batch = 1, channels = 1, length = 1;
+  double epsilon = 1e-5;
+
+  std::int64_t count() const { return batch * length; }  // elements of a channel
+};
+
+namespace detail {
+
+constexpr std::int64_t batch_norm_block = 64;
+
+/// The sum of f(i) over the elements i of channel c.
+template <class T, class F>
+double channel_sum(const BatchNorm& p, std::int64_t c, F f) {
+  double total = 0;
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    std::int64_t at = (n * p.channels + c) * p.length;
+    total += sum_over<T>(p.length, [=](std::int64_t i) { return f(at + i); });
+  }
+  return total;
+}
+
+/// y[i] = f(i) for the elements i of channel c.
+template <class T, class F>
+void channel_map(const BatchNorm& p, std::int64_t c, T* y, F f) {
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    std::int64_t at = (n * p.channels + c) * p.length;
+#pragma omp simd
+    for (std::int64_t i = at; i < at + p.length; ++i) y[i] = f(i);
+  }
+}
+
+/// total[j] = the sum of f(i, j) over the elements i of channel first + j; lengths are 1.
+template <class T, class F>
+void block_sum(const BatchNorm& p, std::int64_t first, std::int64_t count, double* total, F f) {
+  std::fill_n(total, count, 0.0);
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    std::int64_t at = n * p.channels + first;
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) total[j] += f(at + j, j);
+  }
+}
+
+template <class T, class F>
+void block_map(const BatchNorm& p, std::int64_t first, std::int64_t count, T* y, F f) {
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    std::int64_t at = n * p.channels + first;
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) y[at + j] = f(at + j, j);
+  }
+}
+
+// Calls channel(c), or block(first, count) where lengths are 1.
+template <class Channel, class Block>
+void for_channels(const BatchNorm& p, const Channel& channel, const Block& block) {
+  std::int64_t width = p.length == 1 ? batch_norm_block : 1, blocks = (p.channels + width - 1) / width;
+  std::int64_t work = p.count() * width + 1;
+  parallel_ranges(blocks, elementwise_grain / work + 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k)
+      if (p.length == 1)
+        simd([=, &block, &p] { block(k * width, std::min(width, p.channels - k * width)); });
+      else
+        simd([=, &channel] { channel(k); });
+  });
+}
+
+template <class T>
+T inverse_deviation(const BatchNorm& p, T variance) {
+  return static_cast<T>(1 / std::sqrt(static_cast<double>(variance) + p.epsilon));
+}
+
+}  // namespace detail
+
+/// y, and each channel's mean and (biased) variance.
+template <class T>
+void batch_norm(const BatchNorm& p, const T* x, const T* w, const T* b, T* y, T* mean, T* variance) {
+  auto m = static_cast<double>(p.count());
+  auto channel = [=, &p](std::int64_t c) {
+    T mu = static_cast<T>(detail::channel_sum<T>(p, c, [=](std::int64_t i) { return x[i]; }) / m);
+    double squares = detail::channel_sum<T>(p, c, [=](std::int64_t i) { return (x[i] - mu) * (x[i] - mu); });
+    mean[c] = mu, variance[c] = static_cast<T>(squares / m);
+    T factor = w[c] * detail::inverse_deviation(p, variance[c]), shift = b[c];
+    detail::channel_map(p, c, y, [=](std::int64_t i) { return (x[i] - mu) * factor + shift; });
+  };
+  auto block = [=, &p](std::int64_t first, std::int64_t count) {
+    double total[detail::batch_norm_block];
+    T factor[detail::batch_norm_block];
+    T *mu = mean + first, *var = variance + first;
+    detail::block_sum<T>(p, first, count, total, [=](std::int64_t i, std::int64_t) { return x[i]; });
+    for (std::int64_t j = 0; j < count; ++j) mu[j] = static_cast<T>(total[j] / m);
+    detail::block_sum<T>(p, first, count, total,
+                         [=](std::int64_t i, std::int64_t j) { return (x[i] - mu[j]) * (x[i] - mu[j]); });
+    for (std::int64_t j = 0; j < count; ++j) {
+      var[j] = static_cast<T>(total[j] / m);
+      factor[j] = w[first + j] * detail::inverse_deviation(p, var[j]);
+    }
+    detail::block_map(p, first, count, y,
+                      [=, f = factor](std::int64_t i, std::int64_t j) { return (x[i] - mu[j]) * f[j] + b[first + j]; });
+  };
+  detail::for_channels(p, channel, block);
+}
+
+/// dx, dw, db from x, the channels' statistics and dy.
+template <class T>
+void batch_norm_grad(const BatchNorm& p, const T* x, const T* w, const T* mean, const T* variance, const T* dy, T* dx,
+                     T* dw, T* db) {
+  auto m = static_cast<double>(p.count());
+  auto channel = [=, &p](std::int64_t c) {
+    T mu = mean[c], r = detail::inverse_deviation(p, variance[c]);
+    double sum = detail::channel_sum<T>(p, c, [=](std::int64_t i) { return dy[i]; });
+    double dot = r * detail::channel_sum<T>(p, c, [=](std::int64_t i) { return dy[i] * (x[i] - mu); });
+    db[c] = static_cast<T>(sum), dw[c] = static_cast<T>(dot);
+    T factor = w[c] * r, g = static_cast<T>(sum / m), gx = static_cast<T>(dot / m) * r;
+    detail::channel_map(p, c, dx, [=](std::int64_t i) { return factor * (dy[i] - g - (x[i] - mu) * gx); });
+  };
+  auto block = [=, &p](std::int64_t first, std::int64_t count) {
+    double sum[detail::batch_norm_block], dot[detail::batch_norm_block];
+    T factor[detail::batch_norm_block], g[detail::batch_norm_block], gx[detail::batch_norm_block];
+    const T* mu = mean + first;
+    detail::block_sum<T>(p, first, count, sum, [=](std::int64_t i, std::int64_t) { return dy[i]; });
+    detail::block_sum<T>(p, first, count, dot, [=](std::int64_t i, std::int64_t j) { return dy[i] * (x[i] - mu[j]); });
+    for (std::int64_t j = 0; j < count; ++j) {
+      T r = detail::inverse_deviation(p, variance[first + j]);
+      db[first + j] = static_cast<T>(sum[j]), dw[first + j] = static_cast<T>(dot[j] * r);
+      factor[j] = w[first + j] * r, g[j] = static_cast<T>(sum[j] / m), gx[j] = static_cast<T>(dot[j] * r / m) * r;
+    }
+    detail::block_map(p, first, count, dx, [=, f = factor, gp = g, gxp = gx](std::int64_t i, std::int64_t j) {
+      return f[j] * (dy[i] - gp[j] - (x[i] - mu[j]) * gxp[j]);
+    });
+  };
+  detail::for_channels(p, channel, block);
+}
+
+}  // namespace reprise::kernels
