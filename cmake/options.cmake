@@ -2,8 +2,6 @@
 # How our own targets are compiled. Nothing here reaches a user's build.
 add_library(reprise_options INTERFACE)
 target_compile_features(reprise_options INTERFACE cxx_std_20)
-# Nobody reads errno or the FPU's exception flags here; saying so lets loops with square roots and selections vectorise.
-target_compile_options(reprise_options INTERFACE -fno-math-errno -fno-trapping-math)
 target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(REPRISE_DEV)
   target_compile_options(reprise_options INTERFACE -Werror)
