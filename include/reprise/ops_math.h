@@ -204,8 +204,6 @@ REPRISE_API Value focal(const Value& logits, const Value& target, double alpha =
 REPRISE_API Value dice(const Value& probability, const Value& target, double smooth = 1,
                        Reduction reduction = Reduction::mean);
 
-/// bool: true at each label's class, along a new axis.
-REPRISE_API Value one_hot(const Value& labels, std::int64_t classes, std::int64_t axis = -1);
 struct CrossEntropyOptions {
   std::int64_t axis = -1;                    // of the classes
   double label_smoothing = 0;                // this share of the target is spread evenly over the classes

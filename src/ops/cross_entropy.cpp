@@ -57,6 +57,10 @@ void check_labels(const kernels::CrossEntropy& plan, const Label* labels) {
     fail("[cross_entropy] label {} at position {} is not a class: there are {}", labels[at], at, plan.view.size);
 }
 
+Value class_mask(const Value& labels, std::int64_t classes, std::int64_t axis) {
+  return record("class_mask", {labels}, {{"classes", classes}, {"axis", axis}});
+}
+
 // 1 where a position counts, 0 where its label is ignored.
 Value counted(const Value& labels, std::int64_t ignore, DType dtype) {
   return cast(not_equal(labels, Tensor::scalar(static_cast<double>(ignore), labels.dtype())), dtype);
@@ -69,7 +73,7 @@ Values gradient_expression(const Call& c) {
   Shape kept = x.shape();
   kept[axis] = 1;
   double smoothing = c.real("smoothing");
-  Value target = (1 - smoothing) * cast(one_hot(c.in(1), classes, axis), x.dtype());
+  Value target = (1 - smoothing) * cast(class_mask(c.in(1), classes, axis), x.dtype());
   Value softmax = exp(x - reshape(c.in(2), kept)) - smoothing / static_cast<double>(classes);
   Value dloss = c.has("ignore") ? c.in(3) * counted(c.in(1), c.integer("ignore"), x.dtype()) : c.in(3);
   return {(softmax - target) * reshape(dloss, kept)};
@@ -81,20 +85,20 @@ constexpr std::string_view examples =
     "axis=1 smoothing=0.0; f32[3,2] i64[2]{0..2} axis=0 smoothing=0.2";
 
 const Op table[] = {
-    {.name = "one_hot",
+    {.name = "class_mask",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        expect_integer(s, 0);
        const Shape& labels = s.in().shape;
-       if (s.integer("classes") < 0) fail("[one_hot] {} classes: give a count", s.integer("classes"));
-       int axis = normal_axis("one_hot", s.integer("axis"), labels.rank() + 1);
+       if (s.integer("classes") < 0) fail("[class_mask] {} classes: give a count", s.integer("classes"));
+       int axis = normal_axis("class_mask", s.integer("axis"), labels.rank() + 1);
        Shape shape;
        for (int i = 0; i <= labels.rank(); ++i)
          shape.push_back(i == axis ? s.integer("classes") : labels[i > axis ? i - 1 : i]);
        return {{DType::boolean, shape}};
      },
      .forward = [](const Signature& s) -> Kernel {
-       int axis = normal_axis("one_hot", s.integer("axis"), s.out().shape.rank());
+       int axis = normal_axis("class_mask", s.integer("axis"), s.out().shape.rank());
        bool narrow = s.in().dtype == DType::i32;
        return {[=, v = kernels::axis_view(s.out().shape, axis)](const Buffers& b) {
          std::fill_n(b.out<bool>(), v.outer * v.size * v.inner, false);
@@ -176,10 +180,6 @@ const Op table[] = {
 
 std::span<const Op> cross_entropy_ops() { return table; }
 
-Value one_hot(const Value& labels, std::int64_t classes, std::int64_t axis) {
-  return record("one_hot", {labels}, {{"classes", classes}, {"axis", axis}});
-}
-
 Value cross_entropy(const Value& logits, const Value& labels, const CrossEntropyOptions& o) {
   Attributes attributes{{"axis", o.axis}, {"smoothing", o.label_smoothing}};
   if (o.ignore_label) attributes.set("ignore", *o.ignore_label);
@@ -190,7 +190,7 @@ Value cross_entropy(const Value& logits, const Value& labels, const CrossEntropy
 
 Value nll(const Value& log_probabilities, const Value& labels, std::int64_t axis, Reduction reduction) {
   int at = normal_axis("nll", axis, log_probabilities.rank());
-  Value chosen = one_hot(labels, log_probabilities.shape()[at], at);
+  Value chosen = class_mask(labels, log_probabilities.shape()[at], at);
   Value picked = where(chosen, log_probabilities, scalar_like(log_probabilities, 0));
   return reduced(-sum(picked, {at}), reduction);
 }
