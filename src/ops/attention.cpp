@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "graph/backpropagate.h"
 #include "kernels/strided.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
@@ -168,6 +169,65 @@ Values attention_gradient(const Call& c, const Values& dy) {
   return gradients;
 }
 
+// Keys or values with heads before tokens, one for each of `heads` heads.
+Value per_head(const Call& c, const Value& x, std::int64_t heads) {
+  Value h = c.flag("tokens_first") ? transpose(x, {0, 2, 1, 3}) : x;
+  const Shape& s = h.shape();
+  if (s[1] == heads) return h;
+  Value wide = expand(reshape(h, Shape{s[0], s[1], 1, s[2], s[3]}), Shape{s[0], s[1], heads / s[1], s[2], s[3]});
+  return reshape(wide, Shape{s[0], heads, s[2], s[3]});
+}
+
+// The other way: heads that share a kv head are summed.
+Value per_kv_head(const Call& c, const Value& x, std::int64_t kv_heads) {
+  const Shape& s = x.shape();
+  Value h = x;
+  if (s[1] != kv_heads) h = sum(reshape(x, Shape{s[0], kv_heads, s[1] / kv_heads, s[2], s[3]}), {2});
+  return c.flag("tokens_first") ? transpose(h, {0, 2, 1, 3}) : h;
+}
+
+Value row_numbers(const Call& c, const Value& x) {
+  Value h = c.flag("tokens_first") ? transpose(x, {0, 2, 1}) : x;
+  return reshape(h, Shape{h.shape()[0], h.shape()[1], h.shape()[2], 1});
+}
+
+Value lower_triangle(std::int64_t rows, std::int64_t columns) {
+  Tensor seen = Tensor::zeros({DType::boolean, {rows, columns}});
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j <= std::min(i, columns - 1); ++j)
+      seen.span<bool>()[static_cast<std::size_t>(i * columns + j)] = true;
+  return seen;
+}
+
+// The gradient ops in plain matrices; what the rules below differentiate.
+struct Plain {
+  Value q, k, v, dout, p, ds;  // heads before tokens; p: probabilities, ds: gradient of the scores
+
+  explicit Plain(const Call& c) {
+    std::int64_t heads = c.in(0).shape()[axes_of(c.flag("tokens_first")).head];
+    q = per_head(c, c.in(0), heads);
+    k = per_head(c, c.in(1), heads);
+    v = per_head(c, c.in(2), heads);
+    dout = per_head(c, c.in(4), heads);
+    Value scores = c.real("scale") * matmul(q, k, false, true);
+    Value mask = c.arity() == 7 ? c.in(6) : Value{};
+    if (mask && mask.dtype() != DType::boolean) scores = scores + mask;
+    p = exp(scores - row_numbers(c, c.in(3)));
+    Value zero = scalar_like(p, 0);
+    if (mask && mask.dtype() == DType::boolean) p = where(mask, p, zero);
+    if (c.flag("causal")) p = where(lower_triangle(q.shape()[2], k.shape()[2]), p, zero);
+    ds = p * (matmul(dout, v, false, true) - row_numbers(c, c.in(5)));
+  }
+};
+
+Values plain_gradient(const Call& c) {
+  Plain a(c);
+  std::int64_t heads = a.q.shape()[1], kv_heads = c.in(1).shape()[axes_of(c.flag("tokens_first")).head];
+  double scale = c.real("scale");
+  return {per_kv_head(c, scale * matmul(a.ds, a.k), heads), per_kv_head(c, scale * matmul(a.ds, a.q, true), kv_heads),
+          per_kv_head(c, matmul(a.p, a.dout, true), kv_heads)};
+}
+
 constexpr std::string_view gradient_examples =
     "f32[2,2,3,4] f32[2,2,3,4] f32[2,2,3,4] f32[2,2,3]{2..3} f32[2,2,3,4] f32[2,2,3] causal=1 scale=0.5 "
     "tokens_first=0; "
@@ -200,6 +260,9 @@ const Op table[] = {
     {.name = "attention_grad",
      .infer = gradient_type,
      .forward = gradient_kernel,
+     .gradient = [](const Call& c, const Values& dy) -> Values {
+       return gradient_of_expression(c, dy, plain_gradient);
+     },
      .cost = attention_cost<5, 6>,
      .tolerance = 5e-5,
      .examples = gradient_examples,
@@ -207,6 +270,10 @@ const Op table[] = {
     {.name = "attention_mask_grad",
      .infer = mask_gradient_type,
      .forward = mask_gradient_kernel,
+     .gradient = [](const Call& c, const Values& dy) -> Values {
+       return gradient_of_expression(
+           c, dy, [](const Call& call) -> Values { return {sum_to(Plain(call).ds, call.in(6).shape())}; });
+     },
      .cost = attention_cost<2, 6>,
      .tolerance = 5e-5,
      .examples =

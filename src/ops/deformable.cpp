@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deformable convolution of images, with its gradient as one op.
+// Deformable convolution of images, with its gradient as one op; higher orders go through a plain expression.
 #include "kernels/deformable.h"
 
 #include "base/error.h"
+#include "graph/backpropagate.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
 #include "ops/window.h"
@@ -94,6 +95,70 @@ Cost deformable_cost(const Signature& s) {
   return cost;
 }
 
+// Where the taps would read without offsets, along one axis: [taps, positions].
+Value regular_places(const Call& c, const Shape& weight, const Shape& y, int axis, DType dtype) {
+  auto i = static_cast<std::size_t>(axis);
+  std::int64_t stride = c.integers("strides")[i], dilation = c.integers("dilations")[i], pad = c.integers("pads")[i];
+  std::vector<double> places;
+  for (std::int64_t k = 0; k < weight[2] * weight[3]; ++k)
+    for (std::int64_t p = 0; p < y[2] * y[3]; ++p) {
+      std::int64_t tap = axis == 0 ? k / weight[3] : k % weight[3], at = axis == 0 ? p / y[3] : p % y[3];
+      places.push_back(static_cast<double>(at * stride - pad + tap * dilation));
+    }
+  return Tensor::from(places, {weight[2] * weight[3], y[2] * y[3]}).to(dtype);
+}
+
+// One axis of the places: the element before, and how far behind it the place is.
+struct Between {
+  Value before, fraction;
+};
+Between between(const Value& places) {
+  Value before = stop_gradient(floor(places));
+  return {before, places - before};
+}
+
+// Element `before` or the one after it, kept inside; and its weight, zero outside.
+struct Neighbour {
+  Value index, weight;
+};
+Neighbour neighbour(const Between& b, bool after, std::int64_t size) {
+  Value at = after ? b.before + 1 : b.before;
+  Value inside = clamp(at, 0, static_cast<double>(size - 1));
+  Value weight = after ? b.fraction : 1 - b.fraction;
+  return {inside, where(equal(at, inside), weight, scalar_like(weight, 0))};
+}
+
+// deformable_conv from gathers and products. Inputs of the call: x, offsets, weight, dy and perhaps the mask.
+Value plain_deformable(const Call& c) {
+  Value x = c.in(0), weight = c.in(2);
+  const Shape y = c.in(3).shape(), &w = weight.shape();
+  std::int64_t n = x.shape()[0], in = x.shape()[1], height = x.shape()[2], width = x.shape()[3];
+  std::int64_t groups = c.integer("groups"), offset_groups = c.integer("offset_groups");
+  std::int64_t taps = w[2] * w[3], area = y[2] * y[3], channels = in / offset_groups;
+  Value offsets = reshape(c.in(1), Shape{n, offset_groups, taps, 2, area});
+  Between row = between(select(offsets, 3, 0) + regular_places(c, w, y, 0, x.dtype()));
+  Between column = between(select(offsets, 3, 1) + regular_places(c, w, y, 1, x.dtype()));
+  Value image = reshape(x, Shape{n, offset_groups, channels, height * width}), columns;
+  Shape one{n, offset_groups, 1, taps * area}, all{n, offset_groups, channels, taps * area};
+  for (int corner = 0; corner < 4; ++corner) {
+    Neighbour i = neighbour(row, corner / 2 == 1, height), j = neighbour(column, corner % 2 == 1, width);
+    Value index = cast(stop_gradient(i.index * static_cast<double>(width) + j.index), DType::i64);
+    Value read = record("gather_elements", {image, expand(reshape(index, one), all)}, {{"axis", std::int64_t{3}}});
+    Value part = read * reshape(i.weight * j.weight, one);
+    columns = columns ? columns + part : part;
+  }
+  if (c.arity() == 5) columns = columns * reshape(c.in(4), one);
+  Value product = matmul(reshape(weight, Shape{groups, w[0] / groups, w[1] * taps}),
+                         reshape(columns, Shape{n, groups, in / groups * taps, area}));
+  return reshape(product, y);
+}
+
+Values plain_gradient(const Call& c) {
+  Values wrt{c.in(0), c.in(1), c.in(2)};
+  if (c.arity() == 5) wrt.push_back(c.in(4));
+  return backpropagate({plain_deformable(c)}, {c.in(3)}, wrt);
+}
+
 const Op table[] = {
     {.name = "deformable_conv",
      .infer = deformable_type,
@@ -116,6 +181,9 @@ const Op table[] = {
     {.name = "deformable_conv_grad",
      .infer = gradient_type,
      .forward = gradient_kernel,
+     .gradient = [](const Call& c, const Values& dy) -> Values {
+       return gradient_of_expression(c, dy, plain_gradient);
+     },
      .cost = deformable_cost<3, 4>,
      .examples = "f32[1,2,4,5] f32[1,8,3,4]{0.1..0.4} f32[2,2,2,2] f32[1,2,3,4] strides=[1,1] dilations=[1,1] "
                  "pads=[0,0,0,0] groups=1 offset_groups=1; "
