@@ -57,7 +57,8 @@ std::vector<Tensor> make_parameters() {
   return {random_weights(2, 64), zeros(64), random_weights(64, 64), zeros(64), random_weights(64, arms), zeros(arms)};
 }
 
-Value logits(const Value& x, const Value& w1, const Value& b1, const Value& w2, const Value& b2, const Value& w3, const Value& b3) {
+Value logits(const Value& x, const Value& w1, const Value& b1, const Value& w2, const Value& b2, const Value& w3,
+             const Value& b3) {
   Value h1 = tanh(matmul(x, w1) + b1);
   Value h2 = tanh(matmul(h1, w2) + b2);
   return matmul(h2, w3) + b3;
@@ -95,7 +96,8 @@ double accuracy(const Spiral& data, const std::vector<Tensor>& p) {
   inputs.insert(inputs.end(), p.begin(), p.end());
   std::vector<reprise::Type> types;
   for (const Tensor& t : inputs) types.push_back(t.type());
-  auto graph = reprise::trace([](const Values& v) -> Values { return {argmax(logits(v[0], v[1], v[2], v[3], v[4], v[5], v[6]), -1)}; }, types);
+  auto graph = reprise::trace(
+      [](const Values& v) -> Values { return {argmax(logits(v[0], v[1], v[2], v[3], v[4], v[5], v[6]), -1)}; }, types);
   auto chosen = reprise::evaluate(graph, inputs)[0].to_vector<std::int64_t>();
   auto labels = data.labels.to_vector<std::int64_t>();
   int right = 0;
@@ -115,7 +117,8 @@ void draw_curve(const std::vector<double>& losses) {
     rows[row][static_cast<std::size_t>(column)] = '*';
   }
   for (int row = 0; row < height; ++row)
-    std::printf("%9.4f |%s\n", std::pow(10, top - (top - bottom) * row / (height - 1)), rows[static_cast<std::size_t>(row)].c_str());
+    std::printf("%9.4f |%s\n", std::pow(10, top - (top - bottom) * row / (height - 1)),
+                rows[static_cast<std::size_t>(row)].c_str());
   std::printf("     loss +%s\n           step 1%*zu\n", std::string(width, '-').c_str(), width - 6, losses.size());
 }
 
@@ -130,8 +133,8 @@ int main(int argc, char** argv) {
   Spiral data = make_spiral();
   std::vector<Tensor> p = make_parameters();
   Adam adam(p);
-  auto loss = [](const Value& x, const Value& label, const Value& w1, const Value& b1, const Value& w2, const Value& b2, const Value& w3,
-                 const Value& b3) { return cross_entropy(logits(x, w1, b1, w2, b2, w3, b3), label); };
+  auto loss = [](const Value& x, const Value& label, const Value& w1, const Value& b1, const Value& w2, const Value& b2,
+                 const Value& w3, const Value& b3) { return cross_entropy(logits(x, w1, b1, w2, b2, w3, b3), label); };
   auto step = reprise::value_and_grad(loss, {2, 3, 4, 5, 6, 7});
 
   std::printf("Telling the three arms of a spiral apart: %d points, %d steps.\n\n", arms * points_per_arm, steps);
@@ -143,7 +146,7 @@ int main(int argc, char** argv) {
   }
   draw_curve(losses);
   double right = accuracy(data, p);
-  std::printf("\nloss %.4f -> %.4f, accuracy %.2f %%, most memory held at once %s\n", losses.front(), losses.back(), 100 * right,
-              reprise::format_bytes(reprise::memory_use().peak_bytes).c_str());
+  std::printf("\nloss %.4f -> %.4f, accuracy %.2f %%, most memory held at once %s\n", losses.front(), losses.back(),
+              100 * right, reprise::format_bytes(reprise::memory_use().peak_bytes).c_str());
   return right > 0.98 ? 0 : 1;
 }
