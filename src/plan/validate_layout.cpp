@@ -34,13 +34,7 @@ class LayoutJudge {
   Verdict judge(std::int64_t budget) {
     verdict_.peak = problem_.resident_bytes();
     for (const Placement& row : rows_) check_row(row);
-    if (verdict_.why.empty()) find_needs();
-    for (const Need& need : needs_) check_need(need);
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (!is_used_[r] && rows_[r].bytes > 0)
-        reject("the row of '{}' from step {} is of no life", name(rows_[r]), rows_[r].from);
-    }
-    check_pairs();
+    if (verdict_.why.empty()) check_lives();  // rows that name nothing cannot be talked about
     if (verdict_.peak > budget)
       reject("the layout needs {} bytes, which is above the budget of {}", verdict_.peak, budget);
     verdict_.ok = verdict_.why.empty();
@@ -51,6 +45,16 @@ class LayoutJudge {
   template <class... Args>
   void reject(fmt::format_string<Args...> format, Args&&... args) {
     if (verdict_.why.empty()) verdict_.why = fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  void check_lives() {
+    find_needs();
+    for (const Need& need : needs_) check_need(need);
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (!is_used_[r] && rows_[r].bytes > 0)
+        reject("the row of '{}' from step {} is of no life", name(rows_[r]), rows_[r].from);
+    }
+    check_pairs();
   }
 
   bool is_pinned(int v) const { return problem_.node(problem_.value(v).node).pinned; }
