@@ -33,20 +33,33 @@ std::string complaint(const SavedPlan& plan) {
   return layout ? std::string() : "layout: " + layout.why;
 }
 
+void print_praise(const SavedPlan& plan) {
+  fmt::print("ok: {} steps, peak {} of {}, cost {}{}\n", plan.schedule.steps.size(), format_bytes(plan.peak_bytes),
+             format_bytes(plan.budget_bytes), plan.cost,
+             plan.layout.empty() ? "; it has no layout" : fmt::format(", {} rows of layout", plan.layout.size()));
+}
+
+// A plan that cannot be read is not ok either.
+std::string read_and_judge(const CheckCommand& command, SavedPlan& plan) {
+  try {
+    plan = command.problem.empty() ? load_plan(command.plan) : load_plan(command.plan, load_problem(command.problem));
+    return complaint(plan);
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
 Status run_check(const CheckCommand& command) {
-  SavedPlan plan =
-      command.problem.empty() ? load_plan(command.plan) : load_plan(command.plan, load_problem(command.problem));
-  std::string why = complaint(plan);
+  SavedPlan plan;
+  std::string why = read_and_judge(command, plan);
   if (command.json) {
     nlohmann::ordered_json json = {{"ok", why.empty()}, {"why", why}};
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else if (why.empty()) {
-    fmt::print("ok: {} steps, peak {} of {}, cost {}{}\n", plan.schedule.steps.size(), format_bytes(plan.peak_bytes),
-               format_bytes(plan.budget_bytes), plan.cost,
-               plan.layout.empty() ? "; it has no layout" : fmt::format(", {} rows of layout", plan.layout.size()));
+    print_praise(plan);
   }
   if (why.empty()) return done;
-  fmt::print(stderr, "reprise: {}: {}\n", command.plan, why);
+  fmt::print(stderr, "reprise: {}\n", why);
   return failed;
 }
 

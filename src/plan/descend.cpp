@@ -29,7 +29,7 @@ class Descent {
       std::int64_t now = timeline_.peak(), target = std::max(floor_, now - step);
       bool went_down = go_to(target);
       if (went_down) Annealer(timeline_, random_.bits()).tidy(target);
-      if (went_down) continue;
+      if (timeline_.peak() < now) continue;  // tidying may give back what was won
       if (step <= 1 || step <= now / 20'000) break;
       step = std::max<std::int64_t>(1, step / 3);
     }

@@ -126,7 +126,8 @@ TEST_F(PlanCommand, FindsEveryFalseWordInAPlan) {
   EXPECT_NE(why([](json& p) { p["cost"] = 1; }).find("cost is 1"), std::string::npos);
   EXPECT_NE(why([](json& p) { p["lower_bound"] = 1e9; }).find("lower_bound"), std::string::npos);
   EXPECT_NE(why([](json& p) { p["budget_bytes"] = 2; }).find("above the budget"), std::string::npos);
-  EXPECT_NE(why([](json& p) { p["steps"].erase(0); }).find("schedule: step"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["steps"].erase(0); }).find("the number of a step"), std::string::npos);
+  EXPECT_NE(why([](json& p) { p["steps"][0][1] = "f2"; }).find("schedule: step 0"), std::string::npos);
   EXPECT_NE(why([](json& p) { p["layout"].erase(0); }).find("layout: "), std::string::npos);
   EXPECT_NE(why([](json& p) {
               for (json& row : p["layout"]) row["offset"] = 0;
