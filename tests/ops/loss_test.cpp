@@ -29,7 +29,9 @@ double value(F f, const std::vector<Tensor>& inputs) {
   return run([&](const Values& v) -> Values { return {f(v)}; }, inputs)[0].item();
 }
 
-Tensor labels(std::initializer_list<double> values) { return Tensor(values).to(DType::i64); }
+Tensor labels(const std::vector<std::int64_t>& values) {
+  return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+}
 
 TEST(Loss, ElementwiseLossesHaveKnownValues) {
   std::vector<Tensor> in{Tensor{1, 2, 5}, Tensor{1, 1, 1}};
