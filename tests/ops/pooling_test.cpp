@@ -6,7 +6,7 @@
 namespace reprise {
 namespace {
 
-Tensor line(std::initializer_list<double> values) {
+Tensor line(std::initializer_list<Number> values) {
   Tensor t(values);
   return t.reshape({1, 1, t.elements()});
 }
