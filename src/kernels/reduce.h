@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over any axes, in tiles that depend on the shape alone: the same bits on any number of threads. Within a
-// tile a vector of partial results runs over at most a few thousand elements before it is merged into a wider type, so
+// tile a vector of partial results runs over a few hundred elements before it is merged into a wider type, so
 // rounding errors grow with the size of a tile, not of the array.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace reprise::kernels {
 /// How an array is reduced. Dimensions of one kind that follow each other are merged. Where the innermost one is
 /// reduced a task is one output and a unit a piece of a row; else a task is a block of columns and a unit a row.
 struct Reduction {
-  static constexpr std::int64_t piece = 4096, block = 1024;
+  static constexpr std::int64_t piece = 512, block = 1024;
 
   std::int64_t outputs = 1, count = 1;  // elements that remain; elements that each is made of
   bool along_rows = true;               // the innermost dimension is reduced
@@ -71,7 +71,7 @@ struct Smallest {  // NaN wins
 
 namespace detail {
 
-/// The reduction of f(0) ... f(count - 1), for a few thousand of them.
+/// The reduction of f(0) ... f(count - 1), for a few hundred of them.
 template <class P, class T, class F>
 typename P::Acc reduce_piece(std::int64_t count, F f) {
   constexpr int lanes = 32;
@@ -125,7 +125,7 @@ void column_tile(const Reduction& r, const T* x, std::int64_t width, std::int64_
   std::fill_n(acc, width, typename P::Acc(P::identity));
   std::int64_t joined = r.inner <= 32 ? 64 / r.inner : 1;
   for (std::int64_t row = begin; row < end;) {
-    std::int64_t at = row % r.rows, take = std::min({end - row, r.rows - at, 64 * joined});
+    std::int64_t at = row % r.rows, take = std::min({end - row, r.rows - at, 32 * joined});
     const T* first = x + offset_of(row / r.rows, r.reduced, r.reduced_strides) + at * r.inner;
     std::fill_n(lanes, width * joined, P::identity);
     reduce_columns<P>(first, take / joined, r.inner * joined, width * joined, lanes);

@@ -92,7 +92,7 @@ TEST(Math, InfinitiesAndNanGoWhereTheLibrarySendsThem) {
   agree([](float v) { return log1p(v); }, [](float v) { return std::log1p(v); });
   agree([](float v) { return tanh(v); }, [](float v) { return std::tanh(v); });
   agree([](float v) { return erf(v); }, [](float v) { return std::erf(v); });
-  agree([](float v) { return sigmoid(v); }, [](float v) { return static_cast<float>(1 / (1 + std::exp(-double(v)))); });
+  agree([](float v) { return sigmoid(v); }, [](float v) { return 1 / (1 + std::exp(-v)); });
   agree([](float v) { return softplus(v); },
         [](float v) { return v > 80 ? v : static_cast<float>(std::log1p(std::exp(double(v)))); });
 }
