@@ -125,17 +125,21 @@ class Search {
 
   bool solve(const Stretch& stretch);
   bool branch(const Stretch& stretch);
-  bool may_spend(const Stretch& stretch);
-  bool bounds_hold(const Stretch& stretch);
-  Hash hash(const Stretch& stretch) const;
-  bool has_slack(int x) const { return floor_[index(x)] + left_[index(x)] < rounded_capacity_; }
-  void find_basins(const Stretch& stretch);
-  int choose_section(const Stretch& stretch);
   bool place(const Stretch& stretch, int chosen);
-  std::int64_t next_floor(const Stretch& stretch, int x);
   bool leave_empty(const Stretch& stretch, int x);
+
+  // Not inlined, so that the frames of the four above, which call each other, stay small.
+  [[gnu::noinline]] bool may_spend(const Stretch& stretch);
+  [[gnu::noinline]] bool bounds_hold(const Stretch& stretch);
+  [[gnu::noinline]] Hash hash(const Stretch& stretch) const;
+  [[gnu::noinline]] int choose_section(const Stretch& stretch);
+  [[gnu::noinline]] Items choices_at(const Stretch& stretch, int x) const;
+  [[gnu::noinline]] std::vector<Stretch> put(const Stretch& stretch, int chosen);
+  [[gnu::noinline]] std::int64_t next_floor(const Stretch& stretch, int x);
+  [[gnu::noinline]] void lift(const Items& items, int first, int last, std::int64_t floor);
   std::vector<Stretch> split(const Stretch& stretch);
-  void lift(const Items& items, int first, int last, std::int64_t floor);
+  void find_basins(const Stretch& stretch);
+  bool has_slack(int x) const { return floor_[index(x)] + left_[index(x)] < rounded_capacity_; }
 
   const Instance& in_;
   std::int64_t capacity_, rounded_capacity_;
@@ -167,7 +171,7 @@ Outcome Search::run(std::span<const double> keys, std::int64_t allowance) {
 
 /// Counts the work of a node. The depth is bounded because every node is a stack frame.
 bool Search::may_spend(const Stretch& stretch) {
-  constexpr int deepest = 4000;
+  constexpr int deepest = 1000;
   std::int64_t steps = stretch.last - stretch.first;
   for (int i : stretch.items) steps += item(i).last - item(i).first;
   work_.spend(steps);
@@ -242,7 +246,8 @@ void Search::lift(const Items& items, int first, int last, std::int64_t floor) {
   }
 }
 
-bool Search::place(const Stretch& stretch, int chosen) {
+/// Places an item where it can lie lowest, and returns what is left.
+std::vector<Stretch> Search::put(const Stretch& stretch, int chosen) {
   Stretch rest{{}, stretch.first, stretch.last};
   for (int i : stretch.items)
     if (i != chosen) rest.items.push_back(i);
@@ -251,7 +256,13 @@ bool Search::place(const Stretch& stretch, int chosen) {
     for (int x = part.first; x < part.last; ++x) set(floor_[index(x)], top);
     lift(rest.items, part.first, part.last, top);
   }
-  return std::ranges::all_of(split(rest), [&](const Stretch& s) { return solve(s); });
+  return split(rest);
+}
+
+bool Search::place(const Stretch& stretch, int chosen) {
+  for (const Stretch& s : put(stretch, chosen))
+    if (!solve(s)) return false;
+  return true;
 }
 
 /// The next height above the floor of section x at which one of its items could rest: pushed down as far as they go,
@@ -306,19 +317,23 @@ std::vector<Stretch> Search::split(const Stretch& stretch) {
   return stretches;
 }
 
-/// Tries what can lie on the floor of one section.
-bool Search::branch(const Stretch& stretch) {
-  int x = choose_section(stretch);
-  bool may_stay_empty = has_slack(x);
+/// What can lie on the floor of section x, in the order to try it; of equal items only one.
+Items Search::choices_at(const Stretch& stretch, int x) const {
   Items choices;
   for (int i : stretch.items)
     if (item(i).first <= x && x < item(i).last && offset_[index(i)] == floor_[index(x)]) choices.push_back(i);
+  std::ranges::sort(choices, {}, [&](int i) { return std::pair(class_[index(i)], i); });
+  auto same_class = [&](int a, int b) { return class_[index(a)] == class_[index(b)]; };
+  choices.erase(std::unique(choices.begin(), choices.end(), same_class), choices.end());
   std::ranges::sort(choices, {}, [&](int i) { return rank_[index(i)]; });
-  Items tried;
+  return choices;
+}
+
+bool Search::branch(const Stretch& stretch) {
+  int x = choose_section(stretch);
+  bool may_stay_empty = has_slack(x);
   std::size_t mark = trail_.size();
-  for (int i : choices) {
-    if (std::ranges::find(tried, class_[index(i)]) != tried.end()) continue;
-    tried.push_back(class_[index(i)]);
+  for (int i : choices_at(stretch, x)) {
     if (place(stretch, i)) return true;
     undo(mark);
     if (gave_up_) return false;

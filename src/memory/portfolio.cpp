@@ -104,7 +104,7 @@ class Portfolio {
   }
 
   void improve(const Reduced& reduced, const Reduced& coarse) {
-    constexpr int most_items = 3'500;  // the exact search recurses once per item
+    constexpr int most_items = 900;  // the exact search recurses once per item
     std::int64_t swap_cost = pairs(reduced.instance) + 1;
     double exact_cost = dive(reduced.instance);
     bool exact_is_possible = reduced.instance.items.size() <= most_items;

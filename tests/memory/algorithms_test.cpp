@@ -114,6 +114,14 @@ TEST(Exact, SolvesDenseProblemsWhereGreedyIsFarOff) {
   EXPECT_GT(greedy_excess / 8, 0.05);
 }
 
+TEST(Exact, GivesUpRatherThanRecurseTooDeep) {
+  std::vector<Buffer> tower;
+  for (int i = 0; i < 1500; ++i) tower.push_back({std::to_string(i), 0, 1, 1 + i % 7});
+  Case c(tower);
+  Work work(plenty, 0);
+  EXPECT_EQ(exact(c.instance, c.instance.lower_bound, 9'000'000, 1, work).outcome, Outcome::unknown);
+}
+
 TEST(Reduce, PutsAsideOnlyWhatFitsWhereverTheOthersLie) {
   int put_aside = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
