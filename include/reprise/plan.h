@@ -283,13 +283,13 @@ struct PlanResult {
 
   explicit operator bool() const { return feasible; }
   /// cost / base_cost - 1.
-  double overhead() const;
+  REPRISE_API double overhead() const;
   /// The cost is at most this share above the best possible.
-  double gap() const;
+  REPRISE_API double gap() const;
   /// One line: budget, peak, time, how much is recomputed, and how good that is.
-  std::string summary() const;
+  REPRISE_API std::string summary() const;
   /// Why nothing fits and what would, or which moment forces the cost.
-  std::string why() const;
+  REPRISE_API std::string why() const;
 };
 
 /// Finds the cheapest schedule within the budget. Not finding one is a result, not an error.
