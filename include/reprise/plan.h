@@ -110,8 +110,9 @@ class REPRISE_API Problem {
   void never_keep(ValueRef value, ValueRef across);
   /// The node runs exactly once.
   void never_recompute(ValueRef node);
-  /// `value` is the memory of `of`, an input of its node. It is gone when `of` is dropped or made again. This and
-  /// in_place are said before further nodes are added.
+  /// `value` is the memory of `of`, an input of its node, which otherwise reads pinned values only (unless `of` itself
+  /// is pinned). It is gone when `of` is dropped or made again. This and in_place are said before further nodes are
+  /// added.
   void view(ValueRef value, ValueRef of);
   /// `value` takes over the memory of `input`, an input of its node at least as large, if that is dropped right after
   /// the run.
@@ -142,6 +143,7 @@ class REPRISE_API Problem {
  private:
   int check_reads_last(ValueRef value, ValueRef input, const char* what) const;
   int check_has_own_memory(ValueRef value) const;
+  void check_reads_only(ValueRef view, int root) const;
 
   std::vector<Node> nodes_;
   std::vector<Value> values_;

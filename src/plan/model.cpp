@@ -49,7 +49,7 @@ class Builder {
     added.original = original;
     bool once = node.never_recompute || node.pinned;
     for (int k = 0; k < node.value_count; ++k) once |= problem_.value(node.first_value + k).keep;
-    added.rerun_cost = once ? forbidden : node.cost;
+    added.rerun_cost = added.least_rerun_cost = once ? forbidden : node.cost;
     model_.base_cost += node.cost;
     model_.nodes.push_back(added);
   }
@@ -107,8 +107,8 @@ class Builder {
     lists.begin.push_back(static_cast<int>(lists.items.size()));
   }
 
-  // Readers of an overwritten value may not run after the update; a value must not be made again if a view of it could
-  // not be renewed from it alone.
+  // Readers of an overwritten value may not run after the update; the searches do not make a value again if a view of
+  // it could not be renewed from it alone.
   void restrict_reruns() {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       Model::Node& node = model_.nodes[i];

@@ -38,7 +38,8 @@ struct Model {
   };
   struct Node {
     double cost = 0;
-    double rerun_cost = 0;  // cost, or `forbidden`
+    double rerun_cost = 0;        // cost, or `forbidden` where the searches cannot or may not run it again
+    double least_rerun_cost = 0;  // cost, or `forbidden` only where the problem forbids it: what a bound may count on
     std::int64_t scratch = 0;
     int last_stage = 0;     // it may not run again after the first run of this node
     bool excludes = false;  // values must not be in memory while it runs; searches run it only once

@@ -75,7 +75,7 @@ Moment::Moment(const Model& model, int t, Scope scope)
     }
   }
   flow_ = Flow(vertices);
-  for (Maker& maker : makers_) maker.edge = flow_.add(source, maker.vertex, model.node(maker.node).rerun_cost);
+  for (Maker& maker : makers_) maker.edge = flow_.add(source, maker.vertex, model.node(maker.node).least_rerun_cost);
   for (Candidate& candidate : candidates_) candidate.edge = flow_.add(candidate.maker, candidate.vertex, 0);
   for (const Maker& maker : makers_) {
     for (int input : model.inputs[maker.node]) {
@@ -96,7 +96,7 @@ double Moment::price_of(const Candidate& candidate, double price) const {
 void Moment::set_prices(double price) {
   for (const Candidate& candidate : candidates_) flow_.set_capacity(candidate.edge, price_of(candidate, price));
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost;
     if (model_.node(maker.node).last_stage <= node_) cost = forbidden;  // what it reads is overwritten by then
     flow_.set_capacity(maker.edge, cost);
   }
@@ -105,7 +105,7 @@ void Moment::set_prices(double price) {
 Moment::Choice Moment::read_choice(double price) const {
   Choice choice;
   for (const Maker& maker : makers_) {
-    if (flow_.is_sink_side(maker.vertex)) choice.cost += model_.node(maker.node).rerun_cost;
+    if (flow_.is_sink_side(maker.vertex)) choice.cost += model_.node(maker.node).least_rerun_cost;
   }
   for (const Candidate& candidate : candidates_) {
     bool is_paid = flow_.is_sink_side(candidate.vertex) && !flow_.is_sink_side(candidate.maker);
@@ -154,7 +154,7 @@ Moment::Choice Moment::choose_smallest() {
     flow_.set_capacity(candidate.edge, bytes);
   }
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost;
     bool never = cost >= forbidden || model_.node(maker.node).last_stage <= node_;
     flow_.set_capacity(maker.edge, never ? forbidden : 0);
   }
@@ -169,7 +169,7 @@ Moment::Choice Moment::choose_smallest() {
     if (value.compress_cost < forbidden) choice.cost += value.compress_cost;
   }
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost;
     if (cost < forbidden) choice.cost += cost;  // more than it takes; only a first line for the search of the price
   }
   return choice;

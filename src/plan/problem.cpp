@@ -101,11 +101,24 @@ void Problem::never_recompute(ValueRef node) { nodes_[at(values_[at(index(node))
 void Problem::view(ValueRef value, ValueRef of) {
   int viewed = check_reads_last(value, of, "view");
   int root = values_[at(viewed)].view_of >= 0 ? values_[at(viewed)].view_of : viewed;
+  check_reads_only(value, root);
   Value& view = values_[at(index(value))];
   if (view.compression || view.paging)
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
   view.view_of = root;
   total_bytes_ -= std::exchange(view.bytes, 0);
+}
+
+// When the viewed value is made again its views must come back with it, from it and from what is always there.
+void Problem::check_reads_only(ValueRef view, int root) const {
+  if (node(values_[at(root)].node).pinned) return;  // never made again
+  for (int input : node(values_[at(index(view))].node).inputs) {
+    if (input == root || values_[at(input)].view_of == root || node(values_[at(input)].node).pinned) continue;
+    fail(
+        "[problem] '{}' is to view '{}', but its node also reads '{}': a view's node reads what it views, and pinned "
+        "values",
+        value_name(index(view)), value_name(root), value_name(input));
+  }
 }
 
 void Problem::in_place(ValueRef value, ValueRef input) {

@@ -59,7 +59,7 @@ class Generator {
 
   void tell_facts(ValueRef node, const std::vector<ValueRef>& inputs) {
     std::int64_t bytes = p_.value(p_.index(node)).bytes;
-    if (inputs.size() == 1 && random_.chance(0.15)) return p_.view(node, inputs[0]);
+    if (may_view(inputs) && random_.chance(0.15)) return p_.view(node, inputs[0]);
     if (!inputs.empty() && random_.chance(0.3)) {
       int input = p_.index(inputs[0]), root = p_.value(input).view_of >= 0 ? p_.value(input).view_of : input;
       if (p_.value(root).bytes >= bytes) p_.in_place(node, inputs[0]);
@@ -68,6 +68,13 @@ class Generator {
     if (random_.chance(0.1)) p_.keep(node);
     if (random_.chance(0.15)) p_.pageable(node, {price(), price()});
     if (random_.chance(0.15)) p_.compressible(node, {bytes / 2, price(), price()});
+  }
+
+  // A view's node reads what it views and pinned values, nothing else.
+  bool may_view(const std::vector<ValueRef>& inputs) const {
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      if (!p_.node(inputs[i].node).pinned) return false;
+    return !inputs.empty();
   }
 
   double price() { return static_cast<double>(random_.between(0, 3)); }

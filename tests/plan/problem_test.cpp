@@ -59,6 +59,8 @@ TEST(Problem, RefusesViewsUpdatesAndInPlaceThatCannotBe) {
   p.update(sgd, w);
   EXPECT_SAYS(p.update(b, w), "both 'sgd' and 'b' update 'w'");
   EXPECT_SAYS(p.add({"late", 1, 1}, {w}), "'late' reads 'w', which 'sgd' has overwritten");
+  auto both = p.add({"both", 100, 1}, {a, b});
+  EXPECT_SAYS(p.view(both, a), "'both' is to view 'a', but its node also reads 'b'");
 }
 
 TEST(Problem, ResolvesViewsOfViews) {
