@@ -32,8 +32,8 @@ inline std::string ask(const std::string& script, const std::string& input) {
       "    dtype = np.dtype(dtypes[dtype])\n"
       "    count = int(np.prod(shape, dtype=int))\n"
       "    return np.frombuffer(file.read(count * dtype.itemsize), dtype).reshape(shape)\n";
-  char pattern[] = "/tmp/reprise_numpy_XXXXXX";
-  std::filesystem::path folder = mkdtemp(pattern);
+  std::string pattern = (std::filesystem::temp_directory_path() / "reprise_numpy_XXXXXX").string();
+  std::filesystem::path folder = mkdtemp(pattern.data());
   std::ofstream(folder / "script.py") << prelude << script;
   std::ofstream(folder / "in", std::ios::binary) << input;
   std::string command = "/usr/bin/python3 " + (folder / "script.py").string() + " " + (folder / "in").string() + " " +

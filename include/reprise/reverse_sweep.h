@@ -120,13 +120,23 @@ State run_step_aside(Forward& forward, std::int64_t step, const State& state) {
   }
 }
 
+/// A seed of 1 where 1.0 is meant would make every adjoint an integer and cut it off.
+template <class Adjoint, class Result>
+constexpr bool keeps_fractions = !(std::is_integral_v<Adjoint> && std::is_floating_point_v<Result>);
+
 template <class State, class Adjoint, class Backward>
 void reverse_step(Backward& backward, std::int64_t step, const State& state, Adjoint& adjoint) {
   if constexpr (std::is_invocable_r_v<Adjoint, Backward&, std::int64_t, const State&, Adjoint&&>) {
+    using Result = std::invoke_result_t<Backward&, std::int64_t, const State&, Adjoint&&>;
+    static_assert(keeps_fractions<Adjoint, Result>,
+                  "the seed is an integer but backward gives fractions: write 1.0, not 1");
     adjoint = std::invoke(backward, step, state, std::move(adjoint));
   } else if constexpr (std::is_invocable_v<Backward&, std::int64_t, const State&, Adjoint&>) {
     std::invoke(backward, step, state, adjoint);
   } else if constexpr (std::is_invocable_r_v<Adjoint, Backward&, const State&, Adjoint&&>) {
+    using Result = std::invoke_result_t<Backward&, const State&, Adjoint&&>;
+    static_assert(keeps_fractions<Adjoint, Result>,
+                  "the seed is an integer but backward gives fractions: write 1.0, not 1");
     adjoint = std::invoke(backward, state, std::move(adjoint));
   } else {
     static_assert(
