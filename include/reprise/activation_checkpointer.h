@@ -68,7 +68,7 @@ class ActivationCheckpointer {
   ActivationCheckpointer(CheckpointConfig config, Store store)
       : config_((detail::check_config(config), std::move(config))), store_(std::move(store)) {
     if (detail::encoding_of(config_).encoding != Encoding::plain)
-      throw Error("[checkpointer] a store of your own has its own precision: leave the configuration's at f32");
+      throw BadRequest("[checkpointer] a store of your own has its own precision: leave the configuration's at f32");
   }
 
   /// Keeps the output of a layer, or replaces it. Without room, the checkpoint whose loss costs least goes.
@@ -124,8 +124,8 @@ class ActivationCheckpointer {
   Activation recompute_from_checkpoint(std::int64_t target, const Layers& layers, Layer&& layer) {
     for (std::int64_t position = std::ssize(layers); position-- > 0;)
       if (layers[static_cast<std::size_t>(position)] == target) return recompute_at(position, layers, layer);
-    throw Error("[checkpointer] layer " + std::to_string(target) +
-                " is not in the list of layers: nothing leads to it");
+    throw BadRequest("[checkpointer] layer " + std::to_string(target) +
+                     " is not in the list of layers: nothing leads to it");
   }
 
   /// The output at a position of the list.
@@ -144,7 +144,7 @@ class ActivationCheckpointer {
   /// input.
   template <class Layer, class Vjp, class Gradient = Activation>
   Gradient checkpointed_backward(Gradient gradient, const Layers& layers, Layer&& layer, Vjp&& vjp) {
-    if (!input_) throw Error("[checkpointer] backward needs a checkpointed_forward before it");
+    if (!input_) throw OutOfTurn("[checkpointer] backward needs a checkpointed_forward before it");
     if (layers.size() != pass_.size()) throw DimensionMismatch("checkpointer", std::ssize(pass_), std::ssize(layers));
     check_same_pass(layers, std::ssize(layers));
     recomputed_ = 0;
@@ -243,7 +243,8 @@ class ActivationCheckpointer {
   void check_same_pass(const Layers& layers, std::int64_t count) const {
     for (std::int64_t i = 0; i < count; ++i)
       if (i >= std::ssize(pass_) || layers[static_cast<std::size_t>(i)] != pass_[static_cast<std::size_t>(i)])
-        throw Error("[checkpointer] the layers differ from those of the forward pass at position " + std::to_string(i));
+        throw BadRequest("[checkpointer] the layers differ from those of the forward pass at position " +
+                         std::to_string(i));
   }
 
   // The last kept value at or before a position, and its position: -1 is the input of the pass.

@@ -7,9 +7,8 @@
 // What is counted.
 //   - An advance is one run of a step made by an `Advance` record: from x_i in hand to x_{i+1} in hand.
 //   - Reversing step i with x_i in hand runs no counted step: what `backward` does inside (it may well recompute step i
-//   to
-//     linearise it) is its own affair, the same in every schedule. So x_n is never formed by a schedule whose length is
-//     known; the driver runs step n-1 once more if the seed is a function of x_n.
+//     to linearise it) is its own affair, the same in every schedule. So x_n is never formed by a schedule whose length
+//     is known; the driver runs step n-1 once more if the seed is a function of x_n.
 //   - x_0 starts in hand and takes a slot like any other state when it is saved; the state in hand takes none.
 // This is Griewank & Walther's convention ("Algorithm 799: revolve", 2000): t(n,s) = r n - C(s+r, s+1), where r is the
 // least number with C(s+r, s) >= n; t(10,3) = 15. Their s counts the slot of x_0. checkpoint_schedules counts the
@@ -26,24 +25,13 @@
 #include <vector>
 
 #include "reprise/base.h"
+#include "reprise/checkpoint_errors.h"
 
 namespace reprise::chain {
 
-/// A schedule was asked for with values that make no sense: negative sizes, no slots, a period of zero.
-class REPRISE_API BadRequest : public Error {
- public:
-  using Error::Error;
-};
-/// No schedule of the family asked for fits the capacity given.
-class REPRISE_API DoesNotFit : public Error {
- public:
-  using Error::Error;
-};
-/// Something was asked of a schedule or sweep at the wrong moment: an action after the last, an end after the end.
-class REPRISE_API OutOfTurn : public Error {
- public:
-  using Error::Error;
-};
+using reprise::BadRequest;
+using reprise::DoesNotFit;
+using reprise::OutOfTurn;
 
 /// What a slot holds: the state before a step, or the data from which that step can be reversed without running it.
 enum class Content : std::uint8_t { state, data };
@@ -132,8 +120,9 @@ class Cursor;
 
 /// A stream of actions, made as it is read. Copies go on from where the original stands.
 ///   for (chain::Schedule s = chain::revolve(10, 3); !s.done();) act(s.next());
-/// The last action is always Reverse{0}. A schedule of unknown length (`online`, `online_two_level`) gives forward
-/// actions, one step at a time, until `finish` is called; then those that reverse what was run.
+/// The last action is always Reverse{0}. Schedules end at 2^40 steps. A schedule of unknown length (`online`,
+/// `online_two_level`) gives forward actions, one step at a time, until `finish` is called; then those that reverse
+/// what was run.
 class REPRISE_API Schedule {
  public:
   Schedule(Chain chain, std::unique_ptr<Cursor> cursor);
@@ -149,6 +138,8 @@ class REPRISE_API Schedule {
   const Chain& chain() const { return chain_; }
   std::int64_t steps() const { return chain_.steps; }
   bool is_online() const;
+  /// Whether an action was read from it, or its run was finished: drivers and the judge want one that is not.
+  bool has_begun() const { return has_begun_; }
   /// Ends the forward run after the steps advanced so far; for schedules of unknown length only.
   void finish();
   /// Of the whole schedule, wherever the stream stands. OutOfTurn while the length is unknown.
@@ -160,6 +151,7 @@ class REPRISE_API Schedule {
   Chain chain_;
   std::unique_ptr<Cursor> cursor_;
   std::unique_ptr<Cursor> start_;  // where the stream began, for the forecast
+  bool has_begun_ = false;
 };
 
 // Simple families: one store, every state of size 1.

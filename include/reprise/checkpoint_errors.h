@@ -11,6 +11,22 @@
 
 namespace reprise {
 
+/// Values that make no sense: negative sizes, no slots, a period of zero, stores that do not match the schedule.
+struct REPRISE_API BadRequest : Error {
+  using Error::Error;
+};
+
+/// Nothing of the kind asked for fits the capacity or the budget given.
+struct REPRISE_API DoesNotFit : Error {
+  using Error::Error;
+};
+
+/// Something was asked for at the wrong moment: an action after the last, an end after the end, a backward before its
+/// forward.
+struct REPRISE_API OutOfTurn : Error {
+  using Error::Error;
+};
+
 /// More bytes were asked for than the budget has left. Nothing was taken from it.
 struct REPRISE_API BudgetExceeded : Error {
   BudgetExceeded(std::int64_t need, std::int64_t available);
@@ -46,10 +62,10 @@ struct REPRISE_API MaximumReached : Error {
   std::int64_t limit;
 };
 
-/// The debug mode ran this segment twice with one input and got two results.
+/// The debug mode ran this step (of a sweep) or segment (of a network) twice with one input and got two results.
 struct REPRISE_API NotDeterministic : Error {
-  explicit NotDeterministic(std::int64_t segment);
-  std::int64_t segment;
+  NotDeterministic(std::string_view what, std::int64_t index);
+  std::int64_t index;
 };
 
 /// The disk could not make room for, write or read a store's file. `slot` is -1 where no single slot is concerned.

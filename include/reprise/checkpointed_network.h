@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ class CheckpointedNetwork {
                                Store store = {})
       : segments_(std::move(segments)), options_(std::move(options)), store_(std::move(store)) {
     if (segments_.empty()) throw EmptyNetwork();
+    for (std::size_t i = 0; i < segments_.size(); ++i)
+      if (!segments_[i]) throw BadRequest("[network] segment " + std::to_string(i) + " is null: give one");
   }
   explicit CheckpointedNetwork(std::vector<R> segments, NetworkOptions options = {}, Store store = {})
       : CheckpointedNetwork(shared(std::move(segments)), std::move(options), std::move(store)) {}
@@ -60,7 +63,7 @@ class CheckpointedNetwork {
   }
 
   NetworkGradients<R> backward(const Value& output_gradient) requires DifferentiableSegment<R> {
-    if (kept_.empty()) throw Error("[network] backward needs a forward before it");
+    if (kept_.empty()) throw OutOfTurn("[network] backward needs a forward before it");
     if (options_.check_determinism) check_determinism();
     recomputed_ = peak_bytes_ = 0;
     NetworkGradients<R> gradients{output_gradient, {}};
@@ -164,7 +167,7 @@ class CheckpointedNetwork {
       Value x = store_.get(kept_[k]);
       for (std::int64_t layer = kept_[k]; layer < end_of(k); ++layer) {
         Value once = run(layer, x);
-        if (!detail::same_value<Value>(once, run(layer, x))) throw NotDeterministic(layer);
+        if (!detail::same_value<Value>(once, run(layer, x))) throw NotDeterministic("[network] segment", layer);
         x = std::move(once);
       }
     }

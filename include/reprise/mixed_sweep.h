@@ -2,10 +2,10 @@
 // The reverse sweep under a mixed schedule, where a snapshot is a state or the data that reverse one step:
 //   auto a = reprise::mixed_sweep(start, chain::mixed({.steps = n, .capacity = 100, .state_size = 1, .data_size = 3}),
 //                                 forward, record, seed, backward);
-//   forward    State(step, State)
-//   record     std::pair<State, Data>(step, State): the same step, and what reversing it needs
-//   seed       Adjoint(const State& last)
-//   backward   Adjoint(step, const Data&, Adjoint)
+//   forward:  as in reverse_sweep
+//   record:   std::pair<State, Data>(step, State): the same step, and what reversing it needs
+//   seed:     the adjoint of the last state, or a function of that state: Adjoint(const State&)
+//   backward: as in reverse_sweep, with the step's data in place of the state
 // Exceptions pass through, as in reverse_sweep.
 #pragma once
 
@@ -37,7 +37,7 @@ struct MixedSweep {
     auto [next, recorded] = std::invoke(record, a.step, std::move(*state));
     state.emplace(std::move(next));
     data.emplace(std::move(recorded));
-    if (a.step + 1 == steps) adjoint.emplace(std::invoke(seed, std::as_const(*state)));
+    if (a.step + 1 == steps) adjoint.emplace(adjoint_of(seed, *state));
   }
   void operator()(const chain::Save& a) {
     if (a.content == chain::Content::state)
@@ -55,7 +55,7 @@ struct MixedSweep {
   }
   void operator()(const chain::Drop& a) { slots.erase(a.slot); }
   void operator()(const chain::Reverse& a) {
-    adjoint.emplace(std::invoke(backward, a.step, std::as_const(*data), std::move(*adjoint)));
+    reverse_step(backward, a.step, std::as_const(*data), *adjoint);
     data.reset();
     state.reset();
   }
@@ -67,9 +67,9 @@ template <class State, class Forward, class Record, class Seed, class Backward>
 auto mixed_sweep(State start, chain::Schedule schedule, Forward forward, Record record, Seed seed, Backward backward) {
   using Recorded = std::invoke_result_t<Record&, std::int64_t, State&&>;
   using Data = std::decay_t<typename Recorded::second_type>;
-  using Adjoint = std::decay_t<std::invoke_result_t<Seed&, const State&>>;
+  using Adjoint = typename detail::AdjointOf<Seed, State>::type;
   detail::check_mixed(schedule);
-  if (schedule.steps() == 0) return Adjoint(std::invoke(seed, std::as_const(start)));
+  if (schedule.steps() == 0) return detail::adjoint_of(seed, std::as_const(start));
   detail::MixedSweep<State, Data, Adjoint, Forward, Record, Seed, Backward> sweep{
       std::move(forward), std::move(record), std::move(seed), std::move(backward), schedule.steps(), std::move(start)};
   while (!schedule.done()) std::visit(sweep, schedule.next());

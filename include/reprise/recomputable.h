@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "reprise/checkpoint_errors.h"
 #include "reprise/export.h"
 
 namespace reprise {
@@ -40,7 +41,9 @@ template <Recomputable R>
 class Checkpoint {
  public:
   Checkpoint(std::shared_ptr<const R> segment, typename R::Input input)
-      : segment_(std::move(segment)), input_(std::move(input)) {}
+      : segment_(std::move(segment)), input_(std::move(input)) {
+    if (!segment_) throw BadRequest("[checkpoint] the segment is null: give one");
+  }
   Checkpoint(R segment, typename R::Input input)
       : Checkpoint(std::make_shared<const R>(std::move(segment)), std::move(input)) {}
 

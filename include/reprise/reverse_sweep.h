@@ -4,14 +4,15 @@
 //
 // State is any movable type; it has to be copyable where snapshots are kept in memory (a store of your own may do
 // without).
-//   forward    State(step, State), void(step, State&), or either without the step; State may be taken by const
-//   reference seed       the adjoint of the last state, or a function of that state: Adjoint(const State&) backward
-//   Adjoint(step, const State& before, Adjoint after), void(step, const State& before, Adjoint&), or without the step
+//   forward:  State(step, State), void(step, State&), or either without the step; State may be taken by const reference
+//   seed:     the adjoint of the last state, or a function of that state: Adjoint(const State&)
+//   backward: Adjoint(step, const State& before, Adjoint after), void(step, const State& before, Adjoint&), or without
+//             the step
 // The result is the adjoint of the first state. `start` is taken by value: yours is untouched unless you move it in.
 //
 // Copies are made where a snapshot is saved, where one is read that stays saved, and once of x_{n-1} if the seed is a
-// function and `forward` works in place. Live at one time: the snapshots, one state in hand (two while a `forward` that
-// does not work in place runs), one adjoint.
+// function and `forward` takes no const State& (through Serial, where the state only moves). Live at one time: the
+// snapshots, one state in hand (two while a `forward` that does not work in place runs), one adjoint.
 //
 // An exception from your functions or from a store passes through. The sweep is then over, its memory is released with
 // it, and `start` is lost if it was moved in; stores of your own keep what they held, and may be used again.
@@ -20,8 +21,10 @@
 #include <concepts>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -29,6 +32,7 @@
 
 #include "reprise/chain.h"
 #include "reprise/checkpoint_errors.h"
+#include "reprise/serial.h"
 
 namespace reprise {
 
@@ -53,19 +57,20 @@ struct SweepOptions {
   std::int64_t snapshots = 0;    // most kept at one time, x_0 among them; 0: as many as the budget holds
   std::int64_t budget = 0;       // bytes for snapshots; 0: no limit
   std::int64_t state_bytes = 0;  // of one snapshot; needed with a budget
-  std::optional<chain::Schedule> schedule = {};             // in place of chain::revolve(steps, snapshots)
+  std::optional<chain::Schedule> schedule = {};             // in place of steps, snapshots and budget; not begun
   std::function<void(const SweepProgress&)> progress = {};  // called after every advance and reversal
-  bool check_determinism =
-      false;  // runs every step twice, compares, and throws NotDeterministic naming the first that differs
+  // Runs every step twice, compares, and throws NotDeterministic naming the first that differs.
+  bool check_determinism = false;
 };
 
 namespace detail {
 
 REPRISE_API chain::Schedule schedule_of(const SweepOptions& options, bool length_is_known);
+/// Throws where a sweep cannot run the schedule over these stores (none: in memory).
+REPRISE_API void check_sweep(const chain::Schedule& schedule, std::span<const void* const> stores);
 REPRISE_API void check_mixed(const chain::Schedule& schedule);
-[[noreturn]] REPRISE_API void refuse_stores(std::size_t needed, std::size_t given);
-[[noreturn]] REPRISE_API void refuse_action(const chain::Action& action);
-[[noreturn]] REPRISE_API void refuse_step(bool has_failed);
+[[noreturn]] REPRISE_API void refuse_failed(const char* what);
+[[noreturn]] REPRISE_API void refuse_step();
 [[noreturn]] REPRISE_API void refuse_result();
 [[noreturn]] REPRISE_API void refuse_comparison();
 
@@ -91,13 +96,30 @@ class Shelf {
   std::vector<std::optional<State>> states_;
 };
 
+/// An integer where fractions come: a start of 0 where 0.0 is meant, a seed of 1 where 1.0 is. They would be cut off.
+template <class Given, class Result>
+constexpr bool keeps_fractions = !(std::is_integral_v<Given> && std::is_floating_point_v<Result>);
+
+template <class State, class Result>
+constexpr void check_state() {
+  static_assert(keeps_fractions<State, Result>,
+                "the start is an integer but forward gives fractions: write 1.0, not 1");
+}
+template <class Adjoint, class Result>
+constexpr void check_adjoint() {
+  static_assert(keeps_fractions<Adjoint, Result>,
+                "the seed is an integer but backward gives fractions: write 1.0, not 1");
+}
+
 template <class State, class Forward>
 void run_step(Forward& forward, std::int64_t step, State& state) {
   if constexpr (std::is_invocable_r_v<State, Forward&, std::int64_t, State&&>) {
+    check_state<State, std::invoke_result_t<Forward&, std::int64_t, State&&>>();
     state = std::invoke(forward, step, std::move(state));
   } else if constexpr (std::is_invocable_v<Forward&, std::int64_t, State&>) {
     std::invoke(forward, step, state);
   } else if constexpr (std::is_invocable_r_v<State, Forward&, State&&>) {
+    check_state<State, std::invoke_result_t<Forward&, State&&>>();
     state = std::invoke(forward, std::move(state));
   } else {
     static_assert(std::is_invocable_v<Forward&, State&>,
@@ -106,37 +128,54 @@ void run_step(Forward& forward, std::int64_t step, State& state) {
   }
 }
 
+template <class State>
+concept Copyable = std::copy_constructible<State> || Storable<State>;
+
+template <Copyable State>
+State copy_of(const State& state) {
+  if constexpr (std::copy_constructible<State>) {
+    return state;
+  } else {
+    auto&& saved = Serial<State>::save(state);
+    return Serial<State>::load(saved);
+  }
+}
+
+/// Whether forward gives a state for a const one. Asked only of those that give one at all: a generic lambda that works
+/// in place could not even be asked.
+template <class State, class Forward, class... Step>
+constexpr bool spares_its_state() {
+  if constexpr (std::is_invocable_r_v<State, Forward&, Step..., State&&>)
+    return std::is_invocable_r_v<State, Forward&, Step..., const State&>;
+  return false;
+}
+
 /// The step's result from a state that stays; copies it only where `forward` would change it.
 template <class State, class Forward>
 State run_step_aside(Forward& forward, std::int64_t step, const State& state) {
-  if constexpr (std::is_invocable_r_v<State, Forward&, std::int64_t, const State&>)
+  if constexpr (spares_its_state<State, Forward, std::int64_t>()) {
     return std::invoke(forward, step, state);
-  else if constexpr (std::is_invocable_r_v<State, Forward&, const State&>)
+  } else if constexpr (spares_its_state<State, Forward>()) {
     return std::invoke(forward, state);
-  else {
-    State copy(state);
+  } else {
+    static_assert(Copyable<State>,
+                  "with a seed that is a function, the last step runs beside the state it starts from, which only "
+                  "moves: let forward take a const State&, specialise reprise::Serial, or give the seed as a value");
+    State copy = copy_of(state);
     run_step(forward, step, copy);
     return copy;
   }
 }
 
-/// A seed of 1 where 1.0 is meant would make every adjoint an integer and cut it off.
-template <class Adjoint, class Result>
-constexpr bool keeps_fractions = !(std::is_integral_v<Adjoint> && std::is_floating_point_v<Result>);
-
 template <class State, class Adjoint, class Backward>
 void reverse_step(Backward& backward, std::int64_t step, const State& state, Adjoint& adjoint) {
   if constexpr (std::is_invocable_r_v<Adjoint, Backward&, std::int64_t, const State&, Adjoint&&>) {
-    using Result = std::invoke_result_t<Backward&, std::int64_t, const State&, Adjoint&&>;
-    static_assert(keeps_fractions<Adjoint, Result>,
-                  "the seed is an integer but backward gives fractions: write 1.0, not 1");
+    check_adjoint<Adjoint, std::invoke_result_t<Backward&, std::int64_t, const State&, Adjoint&&>>();
     adjoint = std::invoke(backward, step, state, std::move(adjoint));
   } else if constexpr (std::is_invocable_v<Backward&, std::int64_t, const State&, Adjoint&>) {
     std::invoke(backward, step, state, adjoint);
   } else if constexpr (std::is_invocable_r_v<Adjoint, Backward&, const State&, Adjoint&&>) {
-    using Result = std::invoke_result_t<Backward&, const State&, Adjoint&&>;
-    static_assert(keeps_fractions<Adjoint, Result>,
-                  "the seed is an integer but backward gives fractions: write 1.0, not 1");
+    check_adjoint<Adjoint, std::invoke_result_t<Backward&, const State&, Adjoint&&>>();
     adjoint = std::invoke(backward, state, std::move(adjoint));
   } else {
     static_assert(
@@ -173,6 +212,14 @@ struct AdjointOf<Seed, State> {
   using type = std::decay_t<std::invoke_result_t<Seed&, const State&>>;
 };
 
+template <class Seed, class State>
+typename AdjointOf<Seed, State>::type adjoint_of(Seed& seed, const State& last) {
+  if constexpr (std::invocable<Seed&, const State&>)
+    return std::invoke(seed, last);
+  else
+    return std::move(seed);
+}
+
 }  // namespace detail
 
 /// A sweep driven action by action:
@@ -183,6 +230,9 @@ struct AdjointOf<Seed, State> {
 /// in memory. With a schedule of unknown length, step() runs forward until finish() is called.
 template <std::movable State, class Forward, class Seed, class Backward, StateStore<State>... Stores>
 class Sweep {
+  static_assert(std::invocable<Seed&, const State&> || !std::invocable<Seed&, State&>,
+                "a seed that is a function takes the last state by const reference or by value");
+
  public:
   using Adjoint = typename detail::AdjointOf<Seed, State>::type;
 
@@ -195,14 +245,12 @@ class Sweep {
         forward_(std::move(forward)),
         seed_(std::move(seed)),
         backward_(std::move(backward)),
-        stores_(&stores...),
+        stores_(std::addressof(stores)...),
         progress_(options.progress),
         check_determinism_(options.check_determinism),
         state_(std::move(start)) {
-    if constexpr (sizeof...(Stores) == 0)
-      shelves_.resize(schedule_.chain().stores.size());
-    else if (sizeof...(Stores) < schedule_.chain().stores.size())
-      detail::refuse_stores(schedule_.chain().stores.size(), sizeof...(Stores));
+    detail::check_sweep(schedule_, std::vector<const void*>{std::addressof(stores)...});
+    if constexpr (sizeof...(Stores) == 0) shelves_.resize(schedule_.chain().stores.size());
     if (schedule_.steps() == 0) start_adjoint(*state_);
     learn_length();
   }
@@ -210,7 +258,8 @@ class Sweep {
   bool done() const { return schedule_.done(); }
   /// Performs the next action and tells which it was.
   chain::Action step() {
-    if (done() || has_failed_) detail::refuse_step(has_failed_);
+    if (has_failed_) detail::refuse_failed("step");
+    if (done()) detail::refuse_step();
     has_failed_ = true;  // unless we come to the end
     chain::Action action = schedule_.next();
     std::visit([this](const auto& a) { this->perform(a); }, action);
@@ -219,10 +268,13 @@ class Sweep {
   }
   /// Ends a run of unknown length: the state in hand is the last.
   void finish() {
+    if (has_failed_) detail::refuse_failed("finish");
     schedule_.finish();
+    has_failed_ = true;  // unless we come to the end
     learn_length();
     start_adjoint(*state_);
     state_.reset();
+    has_failed_ = false;
   }
   /// The state in hand, if there is one: x_i during the forward run.
   const State* state() const { return state_ ? &*state_ : nullptr; }
@@ -230,6 +282,7 @@ class Sweep {
   const chain::Schedule& schedule() const { return schedule_; }
   /// The adjoint of the first state, once the sweep is done.
   Adjoint result() {
+    if (has_failed_) detail::refuse_failed("result");
     if (!done() || !adjoint_) detail::refuse_result();
     return *std::exchange(adjoint_, std::nullopt);
   }
@@ -255,23 +308,21 @@ class Sweep {
           stores_);
     }
   }
-  void start_adjoint(const State& last) {
-    if constexpr (std::invocable<Seed&, const State&>)
-      adjoint_.emplace(std::invoke(seed_, last));
-    else
-      adjoint_.emplace(std::move(seed_));
-  }
+  void start_adjoint(const State& last) { adjoint_.emplace(detail::adjoint_of(seed_, last)); }
 
   void run(std::int64_t step) {
     if (!check_determinism_) return detail::run_step(forward_, step, *state_);
-    if constexpr (std::copy_constructible<State>) {
-      State again(*state_);
+    if constexpr (detail::Copyable<State>) {
+      State again = detail::copy_of(*state_);
       detail::run_step(forward_, step, again);
       detail::run_step(forward_, step, *state_);
-      if (!detail::same_state(again, *state_)) throw NotDeterministic(step);
+      compare(step, again, *state_);
     } else {
       detail::refuse_comparison();
     }
+  }
+  static void compare(std::int64_t step, const State& once, const State& again) {
+    if (!detail::same_state(once, again)) throw NotDeterministic("[reverse_sweep] step", step);
   }
 
   void perform(const chain::Advance& a) {
@@ -303,13 +354,16 @@ class Sweep {
     at_.reversed += 1;
     report();
   }
-  void perform(const chain::Record& a) { detail::refuse_action(a); }
+  void perform(const chain::Record&) {}  // of mixed schedules, which the constructor refuses
 
   void first_adjoint(std::int64_t step) {
-    if constexpr (std::invocable<Seed&, const State&>)
-      start_adjoint(detail::run_step_aside(forward_, step, std::as_const(*state_)));
-    else
+    if constexpr (std::invocable<Seed&, const State&>) {
+      State last = detail::run_step_aside(forward_, step, std::as_const(*state_));
+      if (check_determinism_) compare(step, last, detail::run_step_aside(forward_, step, std::as_const(*state_)));
+      start_adjoint(last);
+    } else {
       start_adjoint(*state_);
+    }
   }
 
   chain::Schedule schedule_;

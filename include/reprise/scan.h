@@ -31,7 +31,8 @@ struct ScanGradients {
   friend bool operator==(const ScanGradients&, const ScanGradients&) = default;
 };
 
-/// For float and double. Throws DimensionMismatch where lengths do not agree.
+/// For float and double. Throws DimensionMismatch where lengths do not agree, BadRequest where there are no segments or
+/// no elements, OutOfTurn where a backward comes before its forward.
 template <class T>
 class REPRISE_API CheckpointedScan {
  public:

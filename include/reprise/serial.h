@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a value becomes bytes and comes back: Serial<T>. Numbers, trivially copyable structs and contiguous containers of
-// them (std::vector, std::array, std::string …) need nothing; a type of your own specialises the trait:
+// them (std::vector, std::array, std::string …) need nothing; a type of your own specialises the trait, and so does a
+// container of your own that holds more than its elements:
 //
 //   template <>
 //   struct reprise::Serial<Wave> {
@@ -17,7 +18,9 @@
 #include <cstring>
 #include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace reprise {
@@ -40,9 +43,24 @@ template <class T>
 concept Flat =
     std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::is_pointer_v<T> && !std::ranges::view<T>;
 
+// The size of the standard container that T is, or derives from.
+template <class E, class A>
+std::integral_constant<std::size_t, sizeof(std::vector<E, A>)> container_size(const std::vector<E, A>*);
+template <class C, class Traits, class A>
+std::integral_constant<std::size_t, sizeof(std::basic_string<C, Traits, A>)> container_size(
+    const std::basic_string<C, Traits, A>*);
+
+// The members that a derived class adds would be lost.
 template <class T>
-concept FlatContainer = !Flat<T> && std::ranges::contiguous_range<T> && std::default_initializable<T> &&
-                        Flat<std::ranges::range_value_t<T>> && requires(T t, std::size_t n) {
+concept HasElementsAlone = !requires(const T* t) {
+  container_size(t);
+}
+|| decltype(container_size(std::declval<const T*>()))::value == sizeof(T);
+
+template <class T>
+concept FlatContainer =
+    !Flat<T> && HasElementsAlone<T> && std::ranges::contiguous_range<T> && std::default_initializable<T> &&
+    Flat<std::ranges::range_value_t<T>> && requires(T t, std::size_t n) {
   t.resize(n);
 };
 

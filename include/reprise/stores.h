@@ -28,7 +28,7 @@ enum class Encoding { plain, f16, bf16, int8, zstd };
 struct EncodingOptions {
   Encoding encoding = Encoding::plain;
   std::int64_t int8_block = 64;  // elements that share one scale
-  int zstd_level = 1;            // 1 is fastest; up to 19 for slow and small
+  int zstd_level = 1;            // 1 to 19: fastest to smallest
 };
 
 namespace detail {
@@ -38,7 +38,7 @@ struct Encoded {
   double largest_error = 0;  // of any element, absolute
 };
 
-/// Throws where the options make no sense for such elements.
+/// Throws BadRequest where the options make no sense for such elements.
 REPRISE_API void check_encoding(Element element, const EncodingOptions& options);
 REPRISE_API Encoded encode(std::span<const std::byte> plain, Element element, const EncodingOptions& options);
 REPRISE_API std::vector<std::byte> decode(std::span<const std::byte> encoded, Element element,
@@ -118,11 +118,12 @@ class EncodedStore {
 };
 
 struct DiskOptions {
-  std::int64_t slots = 0;         // most states held at once
-  std::int64_t slot_bytes = 0;    // stored_bytes() of the largest state
-  std::string directory = {};     // where the store makes its own directory; empty: the system's place for such files
-  std::int64_t write_behind = 2;  // states in memory that wait to be written; a put waits when there are more
-  std::int64_t read_ahead = 2;    // newest states on disk that are read before they are asked for
+  std::int64_t slots = 0;       // most states held at once; at least 1
+  std::int64_t slot_bytes = 0;  // stored_bytes() of the largest state; at least 1
+  std::string directory = {};   // where the store makes its own directory; empty: the system's place for such files
+  std::int64_t write_behind =
+      2;                        // states in memory that wait to be written, at least 1; a put waits when there are more
+  std::int64_t read_ahead = 2;  // newest states on disk that are read before they are asked for
   EncodingOptions encoding = {};
 };
 
@@ -161,8 +162,9 @@ class REPRISE_API DiskSlots {
 /// directory and its file go when the store does.
 ///
 /// When a write fails behind the caller, the next put, get or flush throws StoreFailed, once each; that slot is then
-/// empty, all others are intact, and the call that threw has done nothing. A get that cannot read throws StoreFailed,
-/// one that reads something else than was written StoreCorrupted; both leave the store as it was.
+/// empty, all others are intact, and the call that threw has done nothing; dropping the slot forgets the failure. A get
+/// that cannot read throws StoreFailed, one that reads something else than was written StoreCorrupted; both leave the
+/// store as it was.
 template <Storable State>
 class DiskStore {
  public:

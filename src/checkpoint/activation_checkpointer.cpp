@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "checkpoint/refuse.h"
 
 namespace reprise::detail {
 namespace {
@@ -40,11 +41,15 @@ Positions filled_up(Positions chosen, std::span<const std::int64_t> candidates, 
 
 void check_config(const CheckpointConfig& config) {
   if (config.checkpoint_every_n_layers < 0)
-    fail("[checkpointer] checkpoint_every_n_layers is {}: it is positive, or 0 for never",
-         config.checkpoint_every_n_layers);
+    refuse<BadRequest>("[checkpointer] checkpoint_every_n_layers is {}: it is positive, or 0 for never",
+                       config.checkpoint_every_n_layers);
   if (config.max_checkpoints < 1)
-    fail("[checkpointer] max_checkpoints is {}: it must be at least 1", config.max_checkpoints);
-  if (config.int8_block < 1) fail("[checkpointer] int8_block is {}: a block has at least 1 element", config.int8_block);
+    refuse<BadRequest>("[checkpointer] max_checkpoints is {}: it must be at least 1", config.max_checkpoints);
+  if (config.precision < Precision::f32 || config.precision > Precision::int8)
+    refuse<BadRequest>("[checkpointer] there is no precision number {}: give one of f32, f16, bf16 and int8",
+                       static_cast<int>(config.precision));
+  if (config.int8_block < 1)
+    refuse<BadRequest>("[checkpointer] int8_block is {}: a block has at least 1 element", config.int8_block);
 }
 
 EncodingOptions encoding_of(const CheckpointConfig& config) {

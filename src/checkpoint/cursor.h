@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/chain.h"
 
 namespace reprise::chain {
@@ -23,11 +23,6 @@ class Cursor {
   /// The forecast, where it is known without reading the stream.
   virtual std::optional<Forecast> closed_form() const { return std::nullopt; }
 };
-
-template <class Kind, class... Args>
-[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-  throw Kind(fmt::format(format, std::forward<Args>(args)...));
-}
 
 /// The checks every family shares.
 void check_steps(const char* family, std::int64_t steps);

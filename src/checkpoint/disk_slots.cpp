@@ -6,6 +6,7 @@
 // memory; an entry leaves it once twice as many newer ones exist (the slack keeps a sweep that drops and saves by turns
 // from reading the same state again and again). Only the caller adds and removes entries; only the thread moves them
 // through writing and reading; a ticket whose entry has gone or has left its phase is void.
+#include <signal.h>
 #include <xxhash.h>
 
 #include <condition_variable>
@@ -15,7 +16,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "checkpoint/scratch_file.h"
 #include "reprise/stores.h"
 
@@ -42,23 +43,39 @@ struct Ticket {
 
 std::int64_t page_multiple(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
+// A write past the process's limit of file sizes then fails like any other, instead of ending the process.
+void block_signal_of_file_sizes() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 std::int64_t file_bytes(const DiskOptions& options, std::int64_t slot_bytes) {
-  if (options.slots < 1) fail("[disk store] {} slots: a store needs at least 1", options.slots);
-  if (options.write_behind < 1) fail("[disk store] write_behind is {}: it must be at least 1", options.write_behind);
-  if (options.read_ahead < 0) fail("[disk store] read_ahead is {}: it must not be negative", options.read_ahead);
+  if (options.slots < 1) refuse<BadRequest>("[disk store] {} slots: a store needs at least 1", options.slots);
+  if (slot_bytes < 1) refuse<BadRequest>("[disk store] slot_bytes is 0: give stored_bytes() of the largest state");
+  if (options.write_behind < 1)
+    refuse<BadRequest>("[disk store] write_behind is {}: it must be at least 1", options.write_behind);
+  if (options.read_ahead < 0)
+    refuse<BadRequest>("[disk store] read_ahead is {}: it must not be negative", options.read_ahead);
   if (slot_bytes > (INT64_MAX - 4096) / options.slots)
-    fail("[disk store] {} slots of {} bytes: no file is that large", options.slots, slot_bytes);
+    refuse<BadRequest>("[disk store] {} slots of {} bytes: no file is that large", options.slots, slot_bytes);
   std::int64_t total = 0;
   if (__builtin_mul_overflow(page_multiple(slot_bytes), options.slots, &total))
-    fail("[disk store] {} slots of {} bytes: no file is that large", options.slots, slot_bytes);
+    refuse<BadRequest>("[disk store] {} slots of {} bytes: no file is that large", options.slots, slot_bytes);
   return total;
+}
+
+DiskOptions within_slots(DiskOptions options) {
+  options.read_ahead = std::min(options.read_ahead, options.slots);
+  return options;
 }
 
 }  // namespace
 
 struct DiskSlots::Worker {
   Worker(const DiskOptions& chosen, std::int64_t bytes)
-      : options(chosen),
+      : options(within_slots(chosen)),
         slot_bytes(bytes),
         file(options.directory, file_bytes(options, slot_bytes)),
         thread([this](const std::stop_token& stop) { work(stop); }) {}
@@ -178,6 +195,7 @@ Buffer DiskSlots::Worker::get(std::int64_t slot) {
 
 void DiskSlots::Worker::drop(std::int64_t slot) {
   Lock lock(mutex);
+  std::erase_if(failures, [&](const StoreFailed& failure) { return failure.slot == slot; });
   auto at = entries.find(slot);
   if (at == entries.end()) return;
   remove(at);
@@ -213,6 +231,7 @@ void DiskSlots::Worker::read_ahead() {
 }
 
 void DiskSlots::Worker::work(const std::stop_token& stop) {
+  block_signal_of_file_sizes();
   Lock lock(mutex);
   while (work_to_do.wait(lock, stop, [&] { return !reads.empty() || !writes.empty(); })) {
     if (stop.stop_requested()) return;

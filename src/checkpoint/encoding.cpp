@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/half.h"
 #include "reprise/stores.h"
 
@@ -74,7 +75,8 @@ template <class T>
 T largest_magnitude(std::span<const T> block) {
   T largest = 0;
   for (T x : block) {
-    if (!std::isfinite(x)) fail("[int8 store] {} is not finite: keep such states in f16, bf16 or plain", x);
+    if (!std::isfinite(x))
+      refuse<BadRequest>("[int8 store] {} is not finite: keep such states in f16, bf16 or plain", x);
     largest = std::max(largest, std::abs(x));
   }
   return largest;
@@ -174,11 +176,16 @@ bool is_lossy(Encoding encoding) { return encoding != Encoding::plain && encodin
 }  // namespace
 
 void check_encoding(Element element, const EncodingOptions& options) {
+  if (options.encoding < Encoding::plain || options.encoding > Encoding::zstd)
+    refuse<BadRequest>("[store] there is no encoding number {}: give one of plain, f16, bf16, int8 and zstd",
+                       static_cast<int>(options.encoding));
   if (is_lossy(options.encoding) && element == Element::bytes)
-    fail("[store] f16, bf16 and int8 round float or double elements, and this state has others: use plain or zstd");
-  if (options.int8_block < 1) fail("[store] int8_block is {}: a block has at least 1 element", options.int8_block);
-  if (options.zstd_level < ZSTD_minCLevel() || options.zstd_level > ZSTD_maxCLevel())
-    fail("[store] zstd_level is {}: it must be in {} to {}", options.zstd_level, ZSTD_minCLevel(), ZSTD_maxCLevel());
+    refuse<BadRequest>(
+        "[store] f16, bf16 and int8 round float or double elements, and this state has others: use plain or zstd");
+  if (options.int8_block < 1)
+    refuse<BadRequest>("[store] int8_block is {}: a block has at least 1 element", options.int8_block);
+  if (options.zstd_level < 1 || options.zstd_level > 19)
+    refuse<BadRequest>("[store] zstd_level is {}: it must be in 1 to 19", options.zstd_level);
 }
 
 Encoded encode(View plain, Element element, const EncodingOptions& options) {
@@ -194,14 +201,17 @@ Bytes decode(View encoded, Element element, const EncodingOptions& options) {
 }
 
 std::int64_t encoded_bound(std::int64_t plain_bytes, Element element, const EncodingOptions& options) {
-  if (plain_bytes < 0) fail("[store] a state of {} bytes: sizes are not negative", plain_bytes);
+  if (plain_bytes < 0) refuse<BadRequest>("[store] a state of {} bytes: sizes are not negative", plain_bytes);
+  // Far more than any disk holds, and far from where the sums below would pass the largest integer.
+  if (plain_bytes > INT64_MAX / 4)
+    refuse<BadRequest>("[store] a state of {} bytes: no store is that large", plain_bytes);
   auto width = static_cast<std::int64_t>(width_of(element));
   std::int64_t count = plain_bytes / width;
   switch (options.encoding) {
     case Encoding::plain: return plain_bytes;
     case Encoding::f16:
     case Encoding::bf16: return 2 * count;
-    case Encoding::int8: return count + width * ((count + options.int8_block - 1) / options.int8_block);
+    case Encoding::int8: return count + width * (count / options.int8_block + (count % options.int8_block != 0));
     case Encoding::zstd: return static_cast<std::int64_t>(ZSTD_compressBound(static_cast<std::size_t>(plain_bytes)));
   }
   fail("[internal] no such encoding");

@@ -33,11 +33,11 @@ MaximumReached::MaximumReached(std::string_view where, std::int64_t limit_)
     : Error(fmt::format("[{}] the maximum of {} is reached: drop one first, or raise it", where, limit_)),
       limit(limit_) {}
 
-NotDeterministic::NotDeterministic(std::int64_t segment_)
-    : Error(fmt::format("[recompute] segment {} is not deterministic: two runs with one input gave two results; "
-                        "derive its random numbers from a key that is part of its input",
-                        segment_)),
-      segment(segment_) {}
+NotDeterministic::NotDeterministic(std::string_view what, std::int64_t index_)
+    : Error(fmt::format("{} {} is not deterministic: two runs with one input gave two results: derive its random "
+                        "numbers from a key that is part of its input",
+                        what, index_)),
+      index(index_) {}
 
 StoreCorrupted::StoreCorrupted(std::int64_t slot_)
     : Error(fmt::format("[disk store] slot {} is corrupted: its checksum is not that of what was written", slot_)),

@@ -115,15 +115,16 @@ Hierarchy solve(std::int64_t steps, const std::vector<Store>& stores) {
 
 void check_table(std::int64_t steps, const std::vector<Store>& stores) {
   constexpr double most_entries = 0x1p24;
-  double rows = 0;
+  double rows = static_cast<double>(stores.size());
   for (const Store& store : stores)
     if (store.capacity < steps - 1 && (store.write_cost > 0 || store.read_cost > 0))
       rows += static_cast<double>(store.capacity);
   if (rows * static_cast<double>(steps) > most_entries)
     refuse<BadRequest>(
-        "[chain] hierarchical: {} steps and {:.0f} slots that cost something need more than {:.0f} table entries: "
-        "use chain::multistage or chain::periodic",
-        steps, rows, most_entries);
+        "[chain] hierarchical: {} steps in {} stores, with {:.0f} slots that cost something, need more than {:.0f} "
+        "table "
+        "entries: use chain::multistage or chain::periodic",
+        steps, stores.size(), rows - static_cast<double>(stores.size()), most_entries);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/chain.h"
 
 namespace reprise::chain {
@@ -72,13 +72,21 @@ class Simulation {
       return fmt::format("store {} does not exist", store);
     return slot < 0 ? fmt::format("slot {} does not exist", slot) : "";
   }
-  std::optional<Held>& at(int store, std::int64_t slot) {
+  /// What a slot holds, if anything.
+  const Held* held(int store, std::int64_t slot) const {
+    const auto& slots = slots_[static_cast<std::size_t>(store)];
+    bool is_filled = slot < std::ssize(slots) && slots[static_cast<std::size_t>(slot)];
+    return is_filled ? &*slots[static_cast<std::size_t>(slot)] : nullptr;
+  }
+  void fill(int store, std::int64_t slot, const Held& what) {
     auto& slots = slots_[static_cast<std::size_t>(store)];
-    if (static_cast<std::size_t>(slot) >= slots.size()) slots.resize(static_cast<std::size_t>(slot) + 1);
-    return slots[static_cast<std::size_t>(slot)];
+    if (slot >= std::ssize(slots)) slots.resize(static_cast<std::size_t>(slot) + 1);
+    slots[static_cast<std::size_t>(slot)] = what;
+    size_[static_cast<std::size_t>(store)] += size_of(what);
+    count_[static_cast<std::size_t>(store)] += 1;
   }
   void empty(int store, std::int64_t slot) {
-    auto& held = at(store, slot);
+    auto& held = slots_[static_cast<std::size_t>(store)][static_cast<std::size_t>(slot)];
     size_[static_cast<std::size_t>(store)] -= size_of(*held);
     count_[static_cast<std::size_t>(store)] -= 1;
     held.reset();
@@ -105,28 +113,29 @@ class Simulation {
     if (a.content == Content::state && state_ != a.step) return not_in_hand(a.step);
     if (a.content == Content::data && data_ != a.step)
       return fmt::format("the data of step {} are not in hand", a.step);
-    if (at(a.store, a.slot))
-      return fmt::format("slot {} is full: it holds that of step {}", a.slot, at(a.store, a.slot)->step);
+    if (to_reverse_ >= 0 && a.step >= measured_.steps)
+      return fmt::format("no step needs x_{}: it is the last state", a.step);
+    if (const Held* there = held(a.store, a.slot))
+      return fmt::format("slot {} is full: it holds that of step {}", a.slot, there->step);
     auto k = static_cast<std::size_t>(a.store);
-    at(a.store, a.slot) = Held{a.step, a.content};
-    size_[k] += size_of(*at(a.store, a.slot));
-    count_[k] += 1;
     StoreUse& use = measured_.stores[k];
     use.writes += 1;
-    use.slots = std::max(use.slots, count_[k]);
+    use.slots = std::max(use.slots, count_[k] + 1);
+    if (a.slot >= use.slots) return fmt::format("slot {} is used while {} slots are enough", a.slot, use.slots);
+    fill(a.store, a.slot, {a.step, a.content});
     use.peak = std::max(use.peak, size_[k]);
     measured_.cost += chain_.stores[k].write_cost;
     if (size_[k] > chain_.stores[k].capacity)
       return fmt::format("store {} holds {}, more than its capacity of {}", a.store, size_[k],
                          chain_.stores[k].capacity);
-    return a.slot >= use.slots ? fmt::format("slot {} is used while {} slots are enough", a.slot, use.slots) : "";
+    return "";
   }
   std::string missing(int store, std::int64_t slot, std::int64_t step, std::optional<Content> content) {
     if (auto broken = no_such_place(store, slot); !broken.empty()) return broken;
-    const auto& held = at(store, slot);
-    if (!held) return fmt::format("slot {} is empty", slot);
-    if (held->step != step || (content && held->content != *content))
-      return fmt::format("slot {} holds that of step {}, not what is asked for", slot, held->step);
+    const Held* there = held(store, slot);
+    if (!there) return fmt::format("slot {} is empty", slot);
+    if (there->step != step || (content && there->content != *content))
+      return fmt::format("slot {} holds that of step {}, not what is asked for", slot, there->step);
     return "";
   }
   std::string rule(const Restore& a) {
@@ -194,10 +203,28 @@ Verdict verdict(std::string why, const Simulation& simulation) {
   return {why.empty(), std::move(why), simulation.measured()};
 }
 
+void check(const Chain& chain) {
+  auto check_count = [&](std::size_t count, const char* what) {
+    if (count != 0 && static_cast<std::int64_t>(count) != chain.steps)
+      refuse<BadRequest>("[chain] judge: {} steps and {} {}: give one for each step, or none", chain.steps, count,
+                         what);
+  };
+  if (chain.steps < 0) refuse<OutOfTurn>("[chain] judge: the number of steps is not known: judge the schedule itself");
+  check_count(chain.step_costs.size(), "step costs");
+  check_count(chain.sizes.size(), "sizes");
+}
+
+void check_fresh(const Schedule& schedule) {
+  if (schedule.has_begun())
+    refuse<OutOfTurn>(
+        "[chain] judge: the schedule has been read from: give a new one, or a copy made before its first action");
+}
+
 }  // namespace
 
 Verdict judge(const Chain& chain, const std::function<Action()>& next) {
-  if (chain.steps < 0) throw OutOfTurn("[chain] judge: the number of steps is not known: judge the schedule itself");
+  check(chain);
+  if (!next) refuse<BadRequest>("[chain] judge: there is no function to read actions from: give one");
   Simulation simulation(chain);
   std::int64_t count = 0;
   std::string why = replay(simulation, next, count);
@@ -205,6 +232,10 @@ Verdict judge(const Chain& chain, const std::function<Action()>& next) {
 }
 
 Verdict judge(Schedule schedule) {
+  if (schedule.steps() < 0)
+    refuse<OutOfTurn>(
+        "[chain] judge: the number of steps is not known: say after how many it ends, judge(schedule, steps)");
+  check_fresh(schedule);
   Verdict result = judge(schedule.chain(), [&] { return schedule.next(); });
   if (!result.ok) return result;
   result.why = schedule.done() ? difference(schedule.forecast(), result.measured)
@@ -214,6 +245,12 @@ Verdict judge(Schedule schedule) {
 }
 
 Verdict judge(Schedule schedule, std::int64_t finish_after) {
+  if (!schedule.is_online())
+    refuse<OutOfTurn>("[chain] judge: this schedule was made for {} steps and ends by itself: use judge(schedule)",
+                      schedule.steps());
+  check_fresh(schedule);
+  if (finish_after < 0)
+    refuse<BadRequest>("[chain] judge: {} steps: give a number of steps that is not negative", finish_after);
   Chain chain = schedule.chain();
   Simulation simulation(chain);
   std::int64_t count = 0, reached = 0;

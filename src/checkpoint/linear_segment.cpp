@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/checkpoint_errors.h"
 #include "reprise/recomputable.h"
 
@@ -11,7 +11,7 @@ namespace {
 std::int64_t product(std::int64_t in, std::int64_t out) {
   std::int64_t count = 0;
   if (in < 0 || out < 0 || __builtin_mul_overflow(in, out, &count))
-    fail("[linear segment] sizes {} to {} make no matrix", in, out);
+    refuse<BadRequest>("[linear segment] sizes {} to {} make no matrix", in, out);
   return count;
 }
 

@@ -59,6 +59,11 @@ Schedule multistage(std::int64_t steps, std::vector<Store> stores) {
   check_stores("multistage", stores);
   std::int64_t slots = 0, most = std::max<std::int64_t>(steps - 1, 1);
   for (const Store& store : stores) slots = std::min(most, slots + std::min(most, store.capacity));
+  constexpr std::int64_t most_slots = std::int64_t{1} << 26;
+  if (slots > most_slots)
+    refuse<BadRequest>(
+        "[chain] multistage: {} slots are more than its table of {}: use chain::revolve or chain::periodic", slots,
+        most_slots);
   Multistage policy{assign(uses_of_depths(steps, slots), stores)};
   return walk({.steps = steps, .stores = std::move(stores)}, std::move(policy));
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/checkpoint_errors.h"
 
 namespace reprise {
@@ -19,8 +19,8 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 template <class T>
 CheckpointedScan<T>::CheckpointedScan(ScanOptions<T> options) : options_(std::move(options)) {
-  if (options_.segments < 1) fail("[scan] {} segments: there is at least 1", options_.segments);
-  if (options_.a.empty()) fail("[scan] a and b are empty: the state has at least one element");
+  if (options_.segments < 1) refuse<BadRequest>("[scan] {} segments: there is at least 1", options_.segments);
+  if (options_.a.empty()) refuse<BadRequest>("[scan] a and b are empty: the state has at least one element");
   if (options_.initial.empty()) options_.initial.resize(options_.a.size());
   check_length(std::ssize(options_.a), std::ssize(options_.b));
   check_length(std::ssize(options_.a), std::ssize(options_.initial));
@@ -85,7 +85,7 @@ void CheckpointedScan<T>::reverse(std::span<const T> x, std::span<const T> dh, s
 
 template <class T>
 ScanGradients<T> CheckpointedScan<T>::backward(std::span<const T> x, std::span<const T> output_gradient) const {
-  if (steps_ < 0) fail("[scan] backward needs a forward before it");
+  if (steps_ < 0) refuse<OutOfTurn>("[scan] backward needs a forward before it");
   std::size_t width = options_.a.size();
   check_length(steps_ * std::ssize(options_.a), std::ssize(x));
   check_length(std::ssize(x), std::ssize(output_gradient));

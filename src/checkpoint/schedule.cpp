@@ -95,10 +95,15 @@ Forecast read_ahead(const Chain& chain, Cursor& cursor, std::int64_t finish_afte
 
 }  // namespace
 
-Schedule::Schedule(Chain chain, std::unique_ptr<Cursor> cursor)
-    : chain_(std::move(chain)), cursor_(std::move(cursor)), start_(cursor_->clone()) {}
+Schedule::Schedule(Chain chain, std::unique_ptr<Cursor> cursor) : chain_(std::move(chain)), cursor_(std::move(cursor)) {
+  if (!cursor_) refuse<BadRequest>("[chain] a schedule needs a stream of actions: make it with one of the families");
+  start_ = cursor_->clone();
+}
 Schedule::Schedule(const Schedule& other)
-    : chain_(other.chain_), cursor_(other.cursor_->clone()), start_(other.start_->clone()) {}
+    : chain_(other.chain_),
+      cursor_(other.cursor_->clone()),
+      start_(other.start_->clone()),
+      has_begun_(other.has_begun_) {}
 Schedule& Schedule::operator=(const Schedule& other) { return *this = Schedule(other); }
 Schedule::Schedule(Schedule&&) noexcept = default;
 Schedule& Schedule::operator=(Schedule&&) noexcept = default;
@@ -108,6 +113,7 @@ bool Schedule::done() const { return cursor_->done(); }
 
 Action Schedule::next() {
   if (done()) refuse<OutOfTurn>("[chain] next: all {} steps have been reversed: make a new schedule", steps());
+  has_begun_ = true;
   return cursor_->next();
 }
 
@@ -120,6 +126,7 @@ void Schedule::finish() {
   if (!cursor_->is_open())
     refuse<OutOfTurn>("[chain] finish: the run has already ended after {} steps: make a new schedule", steps());
   chain_.steps = cursor_->finish();
+  has_begun_ = true;
 }
 
 Forecast Schedule::forecast() const {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -21,7 +22,11 @@ namespace {
 }
 
 std::string parent_or_default(const std::string& parent) {
-  return parent.empty() ? std::filesystem::temp_directory_path().string() : parent;
+  if (!parent.empty()) return parent;
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::temp_directory_path(error);
+  if (error) fail_with(error.value(), "cannot find the place for temporary files (see TMPDIR)");
+  return path.string();
 }
 
 void check_free_space(int descriptor, std::int64_t bytes, const std::string& path) {
@@ -34,10 +39,21 @@ void check_free_space(int descriptor, std::int64_t bytes, const std::string& pat
                     -1);
 }
 
+// Past this limit the system would not only refuse but, by default, end the process with a signal.
+void check_file_size_limit(std::int64_t bytes, const std::string& path) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) fail_with(errno, "cannot ask for the limit of file sizes");
+  if (limit.rlim_cur == RLIM_INFINITY || static_cast<rlim_t>(bytes) <= limit.rlim_cur) return;
+  throw StoreFailed(fmt::format("[disk store] {} needs {} and the process may make files of {} at most (ulimit -f)",
+                                path, format_bytes(bytes), format_bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+                    -1);
+}
+
 int open_with_room(const std::string& path, std::int64_t bytes) {
   int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) fail_with(errno, "cannot make the file " + path);
   try {
+    check_file_size_limit(bytes, path);
     check_free_space(descriptor, bytes, path);
     int error = bytes == 0 ? 0 : posix_fallocate(descriptor, 0, bytes);
     if (error != 0) fail_with(error, fmt::format("cannot take {} for {}", format_bytes(bytes), path));

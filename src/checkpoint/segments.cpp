@@ -52,7 +52,7 @@ Schedule keep_all(std::int64_t steps) {
 Schedule every(std::int64_t steps, std::int64_t interval) {
   check_steps("every", steps);
   if (interval <= 0) refuse<BadRequest>("[chain] every: an interval of {}: give at least 1", interval);
-  return segmented(steps, interval, std::max<std::int64_t>((steps + interval - 1) / interval, 1));
+  return segmented(steps, interval, std::max<std::int64_t>(steps / interval + (steps % interval != 0), 1));
 }
 
 Schedule uniform(std::int64_t steps, std::int64_t segments) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/checkpoint_errors.h"
 #include "reprise/checkpoint_strategy.h"
 
@@ -19,7 +19,7 @@ std::int64_t integer_sqrt(std::int64_t n) {
 }  // namespace
 
 CheckpointBudget::CheckpointBudget(std::int64_t max_bytes) : max_bytes_(max_bytes) {
-  if (max_bytes < 0) fail("[budget] {} bytes: a budget is not negative", max_bytes);
+  if (max_bytes < 0) refuse<BadRequest>("[budget] {} bytes: a budget is not negative", max_bytes);
 }
 
 double CheckpointBudget::utilization() const {
@@ -27,23 +27,23 @@ double CheckpointBudget::utilization() const {
 }
 
 void CheckpointBudget::allocate(std::int64_t bytes) {
-  if (bytes < 0) fail("[budget] cannot allocate {} bytes: sizes are not negative", bytes);
+  if (bytes < 0) refuse<BadRequest>("[budget] cannot allocate {} bytes: sizes are not negative", bytes);
   if (!can_allocate(bytes)) throw BudgetExceeded(bytes, remaining());
   used_bytes_ += bytes;
 }
 
 void CheckpointBudget::free(std::int64_t bytes) {
-  if (bytes < 0) fail("[budget] cannot free {} bytes: sizes are not negative", bytes);
+  if (bytes < 0) refuse<BadRequest>("[budget] cannot free {} bytes: sizes are not negative", bytes);
   used_bytes_ = std::max<std::int64_t>(0, used_bytes_ - bytes);
 }
 
 CheckpointStrategy CheckpointStrategy::every_nth(std::int64_t n) {
-  if (n < 0) fail("[strategy] every {}th layer: the interval is positive, or 0 for never", n);
+  if (n < 0) refuse<BadRequest>("[strategy] every {}th layer: the interval is positive, or 0 for never", n);
   return {Kind::nth, n};
 }
 
 std::vector<std::int64_t> CheckpointStrategy::select_layers(std::int64_t total) const {
-  if (total < 0) fail("[strategy] {} layers: a count is not negative", total);
+  if (total < 0) refuse<BadRequest>("[strategy] {} layers: a count is not negative", total);
   std::int64_t most = kind_ == Kind::sqrt ? std::max<std::int64_t>(1, integer_sqrt(total)) : total;
   std::int64_t step = kind_ == Kind::sqrt ? total / most : n_;
   std::vector<std::int64_t> layers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/error.h"
+#include "checkpoint/refuse.h"
 #include "reprise/checkpoint_errors.h"
 #include "reprise/checkpoint_segments.h"
 
@@ -10,14 +10,16 @@ namespace {
 
 void check(const CheckpointSegment& segment) {
   if (segment.start_node < 0 || segment.start_node > segment.end_node)
-    fail("[segments] {} to {} is no range of nodes: it starts at 0 or later and ends where it starts or later",
-         segment.start_node, segment.end_node);
+    refuse<BadRequest>(
+        "[segments] {} to {} is no range of nodes: it starts at 0 or later and ends where it starts or later",
+        segment.start_node, segment.end_node);
 }
 
 }  // namespace
 
 CheckpointConfig CheckpointConfig::uniform(std::int64_t nodes, std::int64_t count) {
-  if (nodes < 0 || count < 0) fail("[segments] {} segments of {} nodes: counts are not negative", count, nodes);
+  if (nodes < 0 || count < 0)
+    refuse<BadRequest>("[segments] {} segments of {} nodes: counts are not negative", count, nodes);
   count = std::min(count, nodes);
   CheckpointConfig config;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -33,7 +35,7 @@ bool CheckpointConfig::should_checkpoint(std::int64_t node) const {
 }
 
 std::vector<bool> plan_recomputation(std::int64_t nodes, const CheckpointConfig& config) {
-  if (nodes < 0) fail("[segments] {} nodes: a count is not negative", nodes);
+  if (nodes < 0) refuse<BadRequest>("[segments] {} nodes: a count is not negative", nodes);
   std::vector<bool> recomputed(static_cast<std::size_t>(nodes));
   for (const CheckpointSegment& segment : config.segments) {
     check(segment);

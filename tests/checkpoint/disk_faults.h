@@ -5,29 +5,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 namespace reprise {
 
-// While it lives, no byte can be written past `bytes` of any file: a disk that fills up under a running program.
+// While it lives, no byte can be written past `bytes` of any file: a disk that fills up under a running program. The
+// signal that the system sends with it, which ends a process by default, is for the store to deal with.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit FileSizeLimit(rlim_t bytes) {
     getrlimit(RLIMIT_FSIZE, &before_);
     rlimit limit{bytes, before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
 
  private:
   rlimit before_{};
-  void (*handler_)(int);
 };
 
 // A fresh directory for the stores of one test.

@@ -35,8 +35,14 @@ TEST(DiskStore, ADiskThatIsTooFullIsAnErrorBeforeTheSweep) {
 TEST(DiskStore, AFileThatMayNotGrowIsAnErrorBeforeTheSweep) {
   Parent parent;
   FileSizeLimit limit(20000);
-  EXPECT_THROW(DiskStore<Floats>({.slots = 10, .slot_bytes = state_bytes, .directory = parent.path}), StoreFailed);
+  std::string text =
+      message([&] { DiskStore<Floats>({.slots = 10, .slot_bytes = state_bytes, .directory = parent.path}); });
+  EXPECT_NE(text.find("needs 40.0 KiB and the process may make files of 19.5 KiB at most (ulimit -f)"),
+            std::string::npos)
+      << text;
   EXPECT_TRUE(parent.is_empty());
+  EXPECT_THROW(DiskStore<Floats>({.slots = 10, .slot_bytes = state_bytes, .directory = parent.path}), StoreFailed);
+  EXPECT_NO_THROW(DiskStore<Floats>({.slots = 4, .slot_bytes = state_bytes, .directory = parent.path}));
 }
 
 TEST(DiskStore, ADirectoryThatIsNotThereIsAnError) {

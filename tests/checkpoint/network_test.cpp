@@ -272,8 +272,8 @@ TEST(Network, DebugModeNamesTheFirstSegmentThatIsNotDeterministic) {
       network.backward({1, 1});
       FAIL();
     } catch (const NotDeterministic& e) {
-      EXPECT_EQ(e.segment, 2);
-      EXPECT_EQ(std::string(e.what()).substr(0, 45), "[recompute] segment 2 is not deterministic: t");
+      EXPECT_EQ(e.index, 2);
+      EXPECT_EQ(std::string(e.what()).substr(0, 43), "[network] segment 2 is not deterministic: t");
     }
   }
 }

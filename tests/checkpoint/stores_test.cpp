@@ -68,7 +68,7 @@ template <class State>
 void expect_back(const State& state) {
   MemoryStore<State> memory;
   EncodedStore<State> zstd({.encoding = Encoding::zstd});
-  DiskStore<State> disk({.slots = 1, .slot_bytes = stored_bytes(state)});
+  DiskStore<State> disk({.slots = 1, .slot_bytes = std::max<std::int64_t>(1, stored_bytes(state))});
   memory.put(7, state), zstd.put(7, state), disk.put(7, state);
   EXPECT_EQ(memory.get(7), state);
   EXPECT_EQ(zstd.get(7), state);
