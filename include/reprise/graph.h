@@ -21,6 +21,17 @@ namespace reprise {
 class Graph;
 struct Op;
 
+/// Shapes that do not broadcast to each other.
+class REPRISE_API BroadcastError : public Error {
+ public:
+  using Error::Error;
+};
+/// An operand with more or fewer dimensions than the op takes.
+class REPRISE_API RankError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Attributes are data, so that printing, hashing, comparing and saving them is written once. Booleans are 0 and 1.
 using Attribute =
     std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, Tensor>;
@@ -196,6 +207,15 @@ struct Node {
   Hint hint = Hint::none;
 };
 
+/// Told of each node that record() adds, as soon as it is there: how a Tape runs operations at once.
+class REPRISE_API Recorder {
+ public:
+  virtual void recorded(std::int32_t node) = 0;
+
+ protected:
+  ~Recorder() = default;
+};
+
 /// Nodes in topological order. A plain value: copy it, compare it, print it.
 class REPRISE_API Graph {
  public:
@@ -212,10 +232,20 @@ class REPRISE_API Graph {
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   const Type& type(Ref ref) const { return node(ref.node).outputs[static_cast<std::size_t>(ref.output)]; }
   Signature signature(std::int32_t i, std::vector<Type>& input_types) const;
+  /// Removes the nodes from `size` on, and the inputs and outputs among them.
+  void shrink(std::int32_t size);
 
   /// The graph's inputs and outputs, in order.
   std::vector<std::int32_t> inputs;
   std::vector<Ref> outputs;
+
+  /// Who is told of what record() adds, if anybody; copies of the graph tell nobody.
+  struct Listener {
+    Recorder* recorder = nullptr;
+    Listener() = default;
+    Listener(const Listener&) {}
+    Listener& operator=(const Listener&) { return *this; }
+  } listener;
 
  private:
   std::vector<Node> nodes_;

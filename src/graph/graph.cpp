@@ -67,6 +67,12 @@ std::int32_t Graph::append(Node node) {
   return size() - 1;
 }
 
+void Graph::shrink(std::int32_t new_size) {
+  nodes_.erase(nodes_.begin() + new_size, nodes_.end());
+  std::erase_if(inputs, [&](std::int32_t i) { return i >= new_size; });
+  std::erase_if(outputs, [&](Ref r) { return r.node >= new_size; });
+}
+
 Signature Graph::signature(std::int32_t i, std::vector<Type>& input_types) const {
   const Node& n = node(i);
   input_types.clear();
@@ -88,6 +94,7 @@ Values record(const Op& op, const Values& inputs, Attributes attributes) {
   refs.reserve(inputs.size());
   for (const Value& v : inputs) refs.push_back(bring_into(*graph, v));
   std::int32_t node = graph->add(op, std::move(refs), std::move(attributes));
+  if (graph->listener.recorder) graph->listener.recorder->recorded(node);
   Values outputs;
   for (std::size_t i = 0; i < graph->node(node).outputs.size(); ++i)
     outputs.emplace_back(graph, Ref{node, static_cast<std::int32_t>(i)});

@@ -39,8 +39,8 @@ void expect_dtype(const Signature& s, int input, DType dtype) {
 
 void expect_rank(const Signature& s, int input, int rank) {
   if (s.in(input).shape.rank() != rank)
-    fail("[{}] input {} must have {} dimensions, it is {}: reshape it first", s.name(), input, rank,
-         to_string(s.in(input)));
+    throw RankError(fmt::format("[{}] input {} must have {} dimensions, it is {}: reshape it first", s.name(), input,
+                                rank, to_string(s.in(input))));
 }
 
 void expect_same_dtype(const Signature& s) {
@@ -79,8 +79,9 @@ Shape broadcast(std::string_view who, const Shape& a, const Shape& b) {
   for (int back = 1; back <= std::min(a.rank(), b.rank()); ++back) {
     std::int64_t x = a[a.rank() - back], y = b[b.rank() - back];
     if (x != y && x != 1 && y != 1)
-      fail("[{}] shapes {} and {} do not broadcast: sizes must be equal or 1, counted from the right", who,
-           to_string(a), to_string(b));
+      throw BroadcastError(
+          fmt::format("[{}] shapes {} and {} do not broadcast: sizes must be equal or 1, counted from the right", who,
+                      to_string(a), to_string(b)));
     result[result.rank() - back] = x == 1 ? y : x;
   }
   return result;

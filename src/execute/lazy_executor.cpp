@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of the store: inputs, invalidation, figures.
+#include <algorithm>
+
+#include "base/error.h"
+#include "execute/lazy_store.h"
+#include "graph/builtin.h"
+#include "reprise/autodiff.h"
+
+namespace reprise {
+namespace {
+
+bool is_input(const Node& node) { return node.op == &input_op; }
+bool is_computed(const Node& node) { return node.op != &input_op && node.op != &constant_op && node.op->view_of < 0; }
+
+void expect_value(std::string_view who, const Value& value) {
+  if (!value) fail("[{}] the Value is empty: it was never assigned", who);
+}
+
+void expect_type(std::string_view who, const Type& wanted, const Tensor& tensor) {
+  if (tensor.type() != wanted)
+    fail("[{}] the tensor is {}, the value is {}", who, to_string(tensor.type()), to_string(wanted));
+}
+
+// The gradient of one graph, recorded once.
+struct Recorded {
+  std::weak_ptr<Graph> graph;
+  Ref loss;
+  Ref seed;
+  std::vector<Ref> gradients;
+};
+
+}  // namespace
+
+struct LazyExecutor::State {
+  explicit State(const LazyOptions& o)
+      : options(o), store({.limit = o.cache, .entries = o.entries, .policy = o.policy}) {}
+
+  LazyOptions options;
+  LazyStore store;
+  std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+  std::vector<Recorded> gradients;
+
+  std::vector<Tensor> evaluate(const Values& values) {
+    std::vector<Cell*> locked;
+    std::vector<Tensor> results;
+    auto end = [&] {
+      for (Cell* cell : locked) store.unlock(*cell);
+      store.forget_expectations();
+    };
+    try {
+      for (const Value& v : values) {
+        expect_value("lazy", v);
+        store.expect(store.table(v.graph()), std::array{v.ref()});
+      }
+      for (const Value& v : values) results.push_back(result(v, locked));
+    } catch (...) {
+      end();
+      throw;
+    }
+    end();
+    settle();
+    return results;
+  }
+
+  // It counts as held until all results are there.
+  Tensor result(const Value& v, std::vector<Cell*>& locked) {
+    Table& table = store.table(v.graph());
+    Cell& cell = table.root(v.ref());
+    if (!cell.given) ++(cell.present ? store.stats().hits : store.stats().misses);
+    store.ensure(table, v.ref().node);
+    store.lock(cell);
+    locked.push_back(&cell);
+    return store.read(table, v.ref());
+  }
+
+  void settle() {
+    if (options.policy == CachePolicy::none)
+      while (!store.droppable().empty()) store.drop(*store.droppable().back());
+    store.trim();
+  }
+
+  // Drops what depends on a node; the node itself is the caller's business.
+  void dirty_descendants(Table& table, std::int32_t from, bool inputs_changed) {
+    std::vector<bool> is_dirty(static_cast<std::size_t>(table.size - from), false);
+    is_dirty[0] = true;
+    for (std::int32_t i = from + 1; i < table.size; ++i) {
+      const Node& node = table.graph->node(i);
+      bool reads_dirty = std::ranges::any_of(
+          node.inputs, [&](Ref r) { return r.node >= from && is_dirty[static_cast<std::size_t>(r.node - from)]; });
+      if (!reads_dirty) continue;
+      is_dirty[static_cast<std::size_t>(i - from)] = true;
+      Cell& cell = table.cell(i);
+      store.take_back(cell);
+      store.drop(cell);
+      if (inputs_changed) cell.was_computed = false;
+    }
+  }
+
+  void set_input(Table& table, Ref ref, const Tensor& tensor) {
+    expect_type("set_input", table.graph->type(ref), tensor);
+    if (!is_input(table.graph->node(ref.node)))
+      fail("[set_input] '{}' is not an input: put_cached says what a computed value is",
+           table.graph->node(ref.node).op->name);
+    store.give(table.cell(ref.node), tensor);
+    dirty_descendants(table, ref.node, true);
+  }
+
+  const Recorded& gradient_of(const std::shared_ptr<Graph>& g) {
+    std::erase_if(gradients, [](const Recorded& r) { return r.graph.expired(); });
+    for (const Recorded& r : gradients)
+      if (r.graph.lock() == g && r.loss == g->outputs[0]) return r;
+    Values wrt;
+    for (std::int32_t i : g->inputs)
+      if (is_float(g->type({i, 0}).dtype)) wrt.emplace_back(g, Ref{i, 0});
+    const Type& type = g->type(g->outputs[0]);
+    Value loss(g, g->outputs[0]);
+    // An input of nobody's list: the graph keeps the inputs it has.
+    Value seed(g, {g->add(input_op, {}, {{"shape", type.shape.sizes()}, {"dtype", std::string(to_string(type.dtype))}},
+                          "loss_gradient"),
+                   0});
+    Recorded recorded{g, loss.ref(), seed.ref(), {}};
+    for (const Value& v : reprise::gradients(Values{loss}, Values{seed}, wrt)) recorded.gradients.push_back(v.ref());
+    return gradients.emplace_back(std::move(recorded));
+  }
+};
+
+LazyExecutor::LazyExecutor(const LazyOptions& options) : state_(std::make_unique<State>(options)) {
+  if (options.cache < 0 || options.entries < 0 || options.threads < 1)
+    fail("[lazy] cache {}, entries {}, threads {}: limits are 0 or more, threads 1 or more", options.cache,
+         options.entries, options.threads);
+}
+LazyExecutor::~LazyExecutor() = default;
+LazyExecutor::LazyExecutor(LazyExecutor&&) noexcept = default;
+LazyExecutor& LazyExecutor::operator=(LazyExecutor&&) noexcept = default;
+
+Value LazyExecutor::input(const Tensor& tensor, std::string name) {
+  Value value(state_->graph, state_->graph->add_input(tensor.type(), std::move(name)));
+  set_input(value, tensor);
+  return value;
+}
+
+void LazyExecutor::set_input(const Value& input, const Tensor& tensor) {
+  expect_value("set_input", input);
+  state_->set_input(state_->store.table(input.graph()), input.ref(), tensor);
+}
+
+Tensor LazyExecutor::evaluate(const Value& value) { return state_->evaluate({value})[0]; }
+std::vector<Tensor> LazyExecutor::evaluate(const Values& values) { return state_->evaluate(values); }
+
+std::vector<Tensor> LazyExecutor::forward(const std::shared_ptr<Graph>& graph) {
+  Values outputs;
+  for (Ref r : graph->outputs) outputs.emplace_back(graph, r);
+  return state_->evaluate(outputs);
+}
+
+std::vector<Tensor> LazyExecutor::forward(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
+  if (inputs.size() != graph->inputs.size())
+    fail("[forward] the graph has {} inputs, {} tensors were given", graph->inputs.size(), inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) set_input({graph, {graph->inputs[i], 0}}, inputs[i]);
+  return forward(graph);
+}
+
+std::vector<Tensor> LazyExecutor::backward(const std::shared_ptr<Graph>& graph, const Tensor& loss_gradient) {
+  if (graph->outputs.empty()) fail("[backward] the graph has no output");
+  const Recorded& recorded = state_->gradient_of(graph);
+  expect_type("backward", graph->type(recorded.loss), loss_gradient);
+  Table& table = state_->store.table(graph);
+  Cell& seed = table.cell(recorded.seed.node);
+  if (!seed.given || !same_bits(seed.value, loss_gradient))
+    state_->set_input(table, recorded.seed, loss_gradient.clone());
+  Values values;
+  for (Ref r : recorded.gradients) values.emplace_back(graph, r);
+  return state_->evaluate(values);
+}
+
+std::optional<Tensor> LazyExecutor::get_cached(const Value& value) const {
+  expect_value("get_cached", value);
+  Table* table = state_->store.find(value.graph());
+  if (!table || value.ref().node >= table->size || !state_->store.is_present(*table, value.ref())) return {};
+  return state_->store.read(*table, value.ref());
+}
+
+void LazyExecutor::put_cached(const Value& value, const Tensor& tensor) {
+  expect_value("put_cached", value);
+  expect_type("put_cached", value.type(), tensor);
+  Table& table = state_->store.table(value.graph());
+  const Node& node = table.graph->node(value.ref().node);
+  if (is_input(node)) fail("[put_cached] this is an input: set_input gives it its tensor");
+  if (!is_computed(node)) fail("[put_cached] '{}' computes nothing of its own: put the value it shows", node.op->name);
+  Cell& cell = table.cell(value.ref().node);
+  state_->dirty_descendants(table, value.ref().node, true);
+  state_->store.give(cell, tensor, value.ref().output);
+  state_->store.trim();
+}
+
+void LazyExecutor::invalidate_node(const Value& value) {
+  expect_value("invalidate_node", value);
+  Table& table = state_->store.table(value.graph());
+  Cell& cell = table.root(value.ref());
+  if (is_computed(table.graph->node(cell.node))) {
+    state_->store.take_back(cell);
+    state_->store.drop(cell);
+  }
+  state_->dirty_descendants(table, cell.node, false);
+}
+
+void LazyExecutor::invalidate_cache() {
+  for (auto& table : state_->store.tables())
+    for (std::int32_t i = 0; i < table->size; ++i)
+      if (auto owner = table->owner.lock(); owner && is_computed(table->graph->node(i))) {
+        state_->store.take_back(table->cell(i));
+        state_->store.drop(table->cell(i));
+      }
+}
+
+std::int64_t LazyExecutor::cached_count() const { return stats().entries; }
+
+std::int64_t LazyExecutor::memory_estimate_for(const std::shared_ptr<Graph>& graph) const {
+  std::vector<bool> is_needed(static_cast<std::size_t>(graph->size()), false);
+  for (Ref r : graph->outputs) is_needed[static_cast<std::size_t>(r.node)] = true;
+  std::int64_t bytes = 0;
+  for (std::int32_t i = graph->size() - 1; i >= 0; --i) {
+    if (!is_needed[static_cast<std::size_t>(i)]) continue;
+    for (Ref r : graph->node(i).inputs) is_needed[static_cast<std::size_t>(r.node)] = true;
+    if (!is_computed(graph->node(i))) continue;
+    for (const Type& type : graph->node(i).outputs) bytes += type.bytes();
+  }
+  return bytes;
+}
+
+LazyStats LazyExecutor::stats() const {
+  LazyStats stats = state_->store.stats();
+  stats.bytes = state_->store.ledger().held();
+  stats.peak_bytes = state_->store.ledger().peak();
+  stats.entries = state_->store.entry_count();
+  return stats;
+}
+
+void LazyExecutor::reset_stats() {
+  state_->store.stats() = {};
+  state_->store.ledger().forget_peak();
+}
+
+}  // namespace reprise

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluation: an explicit stack, so that chains of any length work.
+#include "execute/lazy_store.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "graph/builtin.h"
+
+namespace reprise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_given_by_nature(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
+
+std::string describe(const Graph& graph, std::int32_t i) {
+  const std::string& name = graph.node(i).name;
+  return name.empty() ? fmt::format("input {} ({})", i, to_string(graph.type({i, 0})))
+                      : fmt::format("input '{}' ({})", name, to_string(graph.type({i, 0})));
+}
+
+}  // namespace
+
+Table& LazyStore::table(const std::shared_ptr<Graph>& graph) {
+  Table* found = nullptr;
+  for (std::size_t i = 0; i < tables_.size();) {
+    auto owner = tables_[i]->owner.lock();
+    if (!owner) {
+      forget(*tables_[i]);
+      tables_.erase(tables_.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (owner == graph) found = tables_[i].get();
+    ++i;
+  }
+  if (!found) {
+    found = tables_.emplace_back(std::make_unique<Table>()).get();
+    found->owner = graph;
+    found->graph = graph.get();
+  }
+  extend(*found);
+  return *found;
+}
+
+Table* LazyStore::find(const std::shared_ptr<Graph>& graph) const {
+  for (const auto& t : tables_)
+    if (t->owner.lock() == graph) return t.get();
+  return nullptr;
+}
+
+void LazyStore::extend(Table& table) {
+  for (; table.size < table.graph->size(); ++table.size) {
+    std::int32_t i = table.size;
+    if (static_cast<std::size_t>(i) / Table::chunk == table.chunks.size())
+      table.chunks.push_back(std::make_unique<Cell[]>(Table::chunk));
+    const Node& node = table.graph->node(i);
+    Cell& cell = table.cell(i);
+    cell.table = &table;
+    cell.node = i;
+    cell.root = {i, 0};
+    if (node.op->view_of >= 0) {
+      Ref viewed = node.inputs[static_cast<std::size_t>(node.op->view_of)];
+      Ref root = table.cell(viewed.node).root;
+      cell.root = root.node == viewed.node ? viewed : root;
+    }
+    if (is_limited()) connect(table, i);
+    if (node.op == &constant_op) give(cell, std::get<Tensor>(*node.attributes.find("value")));
+  }
+}
+
+void LazyStore::connect(Table& table, std::int32_t i) {
+  table.first_use.push_back(-1);
+  for (Ref r : table.graph->node(i).inputs) {
+    std::int32_t& first = table.first_use[static_cast<std::size_t>(table.cell(r.node).root.node)];
+    table.uses.push_back({i, first});
+    first = static_cast<std::int32_t>(table.uses.size()) - 1;
+  }
+}
+
+void LazyStore::forget(Table& table) { shrink(table, 0); }
+
+void LazyStore::shrink(Table& table, std::int32_t size) {
+  for (std::int32_t i = size; i < table.size; ++i) {
+    Cell& cell = table.cell(i);
+    take_back(cell);
+    drop(cell);
+    if (cell.component >= 0) components_.subtract(cell.component, cell.seconds);
+    cell = Cell{};
+  }
+  if (is_limited() && size < table.size) {
+    table.first_use.resize(static_cast<std::size_t>(size));
+    // A node's readers come in the order of recording: the latest are in front.
+    for (std::int32_t& first : table.first_use)
+      while (first >= 0 && table.uses[static_cast<std::size_t>(first)].reader >= size)
+        first = table.uses[static_cast<std::size_t>(first)].next;
+    while (!table.uses.empty() && table.uses.back().reader >= size) table.uses.pop_back();
+  }
+  table.size = std::min(table.size, size);
+}
+
+void LazyStore::give(Cell& cell, const Tensor& value, std::int32_t output) {
+  std::size_t count = cell.table->graph->node(cell.node).outputs.size();
+  bool is_put = !is_given_by_nature(cell.table->graph->node(cell.node));
+  if (is_put || options_.counts_given) ledger_.hold(value);
+  if (count > 1) {
+    auto& outputs = substitutes_[&cell];
+    outputs.resize(count);
+    if (auto& old = outputs[static_cast<std::size_t>(output)]) ledger_.release(*old);
+    outputs[static_cast<std::size_t>(output)] = value;
+    drop(cell);
+    return;
+  }
+  if (!cell.given) drop(cell);
+  if (cell.given) take_back(cell);
+  cell.value = value;
+  cell.given = cell.present = true;
+  cell.is_put = is_put;
+  put_count_ += is_put;
+}
+
+void LazyStore::take_back(Cell& cell) {
+  if (auto at = substitutes_.find(&cell); at != substitutes_.end()) {
+    for (const auto& t : at->second)
+      if (t) ledger_.release(*t);
+    substitutes_.erase(at);
+    drop(cell);
+  }
+  if (!cell.given) return;
+  if (cell.is_put || options_.counts_given) ledger_.release(cell.value);
+  put_count_ -= cell.is_put;
+  cell.given = cell.present = cell.is_put = false;
+  cell.value = {};
+}
+
+Tensor LazyStore::read(Table& table, Ref ref) {
+  Ref at = table.cell(ref.node).root;
+  if (at.node == ref.node) at = ref;
+  Cell& cell = table.cell(at.node);
+  touch(cell);
+  const Tensor& t = at.output == 0 ? cell.value : cell.others[static_cast<std::size_t>(at.output - 1)];
+  const Shape& shape = table.graph->type(ref).shape;
+  return t.shape() == shape ? t : t.reshape(shape);
+}
+
+void LazyStore::touch(Cell& cell) {
+  cell.used = ++clock_;
+  ++cell.uses;
+}
+
+void LazyStore::push(Table& table, std::int32_t node) {
+  stack_.push_back({node});
+  for (Ref r : table.graph->node(node).inputs) {
+    Cell& input = table.root(r);
+    ++input.wanted;
+    input.depth = static_cast<std::int32_t>(stack_.size());
+    if (!input.given) ++(input.present ? stats_.hits : stats_.misses);
+  }
+}
+
+void LazyStore::pop(Table& table) {
+  Frame frame = stack_.back();
+  stack_.pop_back();
+  for (Ref r : table.graph->node(frame.node).inputs) --table.root(r).wanted;
+  for (Cell* cell : frame.held) unlock(*cell);
+}
+
+std::int32_t LazyStore::missing_input(Table& table, const Node& node) {
+  for (Ref r : node.inputs)
+    if (Cell& input = table.root(r); !input.present) return input.node;
+  return -1;
+}
+
+// From then on the inputs that are there stay: a frame whose inputs drive each other out would never end.
+void LazyStore::hold_inputs(Table& table, Frame& frame) {
+  for (Ref r : table.graph->node(frame.node).inputs) {
+    Cell& input = table.root(r);
+    if (!input.present || std::ranges::find(frame.held, &input) != frame.held.end()) continue;
+    lock(input);
+    frame.held.push_back(&input);
+  }
+}
+
+void LazyStore::ensure(Table& table, std::int32_t target) {
+  target = table.cell(target).root.node;
+  if (table.cell(target).present) return;
+  std::size_t base = stack_.size();
+  try {
+    push(table, target);
+    while (stack_.size() > base) {
+      Frame& frame = stack_.back();
+      if (table.cell(frame.node).present) {
+        pop(table);
+        continue;
+      }
+      const Node& node = table.graph->node(frame.node);
+      if (node.op == &input_op) fail("[lazy] {} has no tensor: set it first", describe(*table.graph, frame.node));
+      std::int32_t missing = missing_input(table, node);
+      if (missing < 0) {
+        run(table, frame.node);
+        pop(table);
+        continue;
+      }
+      if (++frame.descents > static_cast<std::int32_t>(node.inputs.size())) hold_inputs(table, frame);
+      push(table, missing);
+    }
+  } catch (...) {
+    while (stack_.size() > base) pop(table);
+    throw;
+  }
+}
+
+std::int64_t LazyStore::bytes_of(const Table& table, std::int32_t node) const {
+  std::int64_t bytes = 0;
+  for (const Type& type : table.graph->node(node).outputs) bytes += type.bytes();
+  return bytes;
+}
+
+void LazyStore::run(Table& table, std::int32_t i) {
+  Cell& cell = table.cell(i);
+  const Node& node = table.graph->node(i);
+  for (Ref r : node.inputs) lock(table.root(r));
+  try {
+    run_kernel(table, cell, node);
+  } catch (...) {
+    for (Ref r : node.inputs) unlock(table.root(r));
+    throw;
+  }
+  for (Ref r : node.inputs) unlock(table.root(r));
+}
+
+void* LazyStore::data(Table& table, Ref r) {
+  Ref root = table.cell(r.node).root;
+  std::int32_t output = root.node == r.node ? r.output : root.output;
+  Cell& cell = table.cell(root.node);
+  return output == 0 ? cell.value.data() : cell.others[static_cast<std::size_t>(output - 1)].data();
+}
+
+void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
+  const Kernel& kernel = kernels_.of(*table.graph, cell.node);
+  if (options_.meters) make_room(bytes_of(table, cell.node) + kernel.scratch_bytes, 1);
+  in_.clear();
+  for (Ref r : node.inputs) {
+    in_.push_back(data(table, r));
+    touch(table.root(r));
+  }
+  take_outputs(cell, node);
+  out_.clear();
+  out_.push_back(cell.value.data());
+  for (const Tensor& t : cell.others) out_.push_back(t.data());
+  Tensor scratch;
+  if (kernel.scratch_bytes > 0) scratch = Tensor::empty({DType::boolean, {kernel.scratch_bytes}});
+  ledger_.add(kernel.scratch_bytes);
+  auto begin = options_.meters ? Clock::now() : Clock::time_point();
+  try {
+    kernel.run({in_, out_, scratch.data()});
+  } catch (...) {
+    ledger_.subtract(kernel.scratch_bytes);
+    release_outputs(cell);
+    throw;
+  }
+  ledger_.subtract(kernel.scratch_bytes);
+  scratch = {};
+  finish(cell, options_.meters ? std::chrono::duration<double>(Clock::now() - begin).count() : 0);
+}
+
+void LazyStore::take_outputs(Cell& cell, const Node& node) {
+  cell.value = Tensor::empty(node.outputs[0]);
+  cell.bytes = cell.value.bytes();
+  for (std::size_t k = 1; k < node.outputs.size(); ++k) {
+    cell.bytes += node.outputs[k].bytes();
+    cell.others.push_back(Tensor::empty(node.outputs[k]));
+  }
+  if (!options_.meters) return;
+  ledger_.hold(cell.value);
+  for (const Tensor& t : cell.others) ledger_.hold(t);
+}
+
+void LazyStore::release_outputs(Cell& cell) {
+  if (options_.meters) {
+    ledger_.release(cell.value);
+    for (const Tensor& t : cell.others) ledger_.release(t);
+  }
+  cell.value = {};
+  cell.others.clear();
+}
+
+// A node's run is over: its value is there.
+void LazyStore::finish(Cell& cell, double seconds) {
+  ++stats_.executed;
+  if (cell.was_computed) ++stats_.recomputed;
+  if (options_.meters) {
+    stats_.seconds += seconds;
+    if (cell.was_computed) stats_.recompute_seconds += seconds;
+    return_from_drop(cell);
+    cell.seconds = cell.seconds == 0 ? seconds : std::min(cell.seconds, seconds);
+  }
+  cell.was_computed = cell.present = true;
+  cell.made = cell.used = ++clock_;
+  cell.place = static_cast<std::int32_t>(droppable_.size());
+  droppable_.push_back(&cell);
+  if (!substitutes_.empty()) substitute(cell);
+  if (cell.is_expected) settle(*cell.table, cell);
+}
+
+// Outputs that the caller gave stand in for computed ones.
+void LazyStore::substitute(Cell& cell) {
+  auto at = substitutes_.find(&cell);
+  if (at == substitutes_.end()) return;
+  for (std::size_t k = 0; k < at->second.size(); ++k) {
+    if (!at->second[k]) continue;
+    Tensor& output = k == 0 ? cell.value : cell.others[k - 1];
+    ledger_.release(output);
+    ledger_.hold(*at->second[k]);
+    output = *at->second[k];
+  }
+}
+
+void LazyStore::drop(Cell& cell) {
+  if (!cell.present || cell.given) return;
+  Cell* last = droppable_.back();
+  last->place = cell.place;
+  droppable_[static_cast<std::size_t>(cell.place)] = last;
+  droppable_.pop_back();
+  cell.place = -1;
+  cell.present = false;
+  release_outputs(cell);
+}
+
+void LazyStore::expect(Table& table, std::span<const Ref> targets) {
+  if (!is_limited() || options_.policy != CachePolicy::cost_aware) return;
+  std::vector<std::int32_t> open;
+  auto enter = [&](Ref r) {
+    Cell& cell = table.root(r);
+    if (cell.present || cell.is_expected) return;
+    cell.is_expected = true;
+    expected_.push_back(&cell);
+    open.push_back(cell.node);
+  };
+  for (Ref r : targets) enter(r);
+  while (!open.empty()) {
+    std::int32_t i = open.back();
+    open.pop_back();
+    for (Ref r : table.graph->node(i).inputs) {
+      ++table.root(r).pending;
+      enter(r);
+    }
+  }
+}
+
+void LazyStore::settle(Table& table, Cell& cell) {
+  cell.is_expected = false;
+  for (Ref r : table.graph->node(cell.node).inputs) --table.root(r).pending;
+}
+
+void LazyStore::forget_expectations() {
+  for (Cell* cell : expected_)
+    if (cell->is_expected) settle(*cell->table, *cell);
+  expected_.clear();
+}
+
+}  // namespace reprise

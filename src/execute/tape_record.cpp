@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording: every node that is recorded runs at once. Truncating swaps the graph for its beginning, so that Values of
+// the old one can never be taken for values of nodes recorded later.
+#include <algorithm>
+
+#include "base/error.h"
+#include "execute/tape_state.h"
+#include "graph/builtin.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* not_here =
+    "[tape] this value is not on the tape: it belongs to another one, to none, or truncate() took it away";
+
+// Listens for graphs that no tape records on any more.
+struct Gone final : Recorder {
+  void recorded(std::int32_t) override { throw NodeNotFound(not_here); }
+};
+Gone gone;
+
+StoreOptions store_options(const TapeOptions& options) {
+  bool is_budgeted = options.budget != LazyOptions::unlimited;
+  return {.limit = options.budget,
+          .policy = options.policy,
+          .counts_given = true,
+          .is_strict = true,
+          .meters = is_budgeted};
+}
+
+}  // namespace
+
+TapeState::TapeState(const TapeOptions& o) : options(o), store(store_options(o)), graph(std::make_shared<Graph>()) {
+  if (o.budget <= 0) fail("[tape] a budget of {} bytes holds nothing", o.budget);
+  set_segments(o.checkpoints);
+  graph->listener.recorder = this;
+  table = &store.table(graph);
+}
+
+TapeState::~TapeState() { close(); }
+
+void TapeState::close() {
+  if (is_closed) return;
+  is_closed = true;
+  graph->listener.recorder = &gone;
+  grads.clear();
+  hooks.clear();
+  infos.clear();
+  store.shrink(*table, 0);
+}
+
+void TapeState::fail_budget(std::string_view what, const DoesNotFit& d) const {
+  throw BudgetError(fmt::format("[tape] {} needs {} at once, the budget is {}: nothing more can be dropped", what,
+                                format_bytes(d.bytes), format_bytes(options.budget)),
+                    d.bytes, options.budget);
+}
+
+void TapeState::recorded(std::int32_t node) {
+  std::int32_t first = table->size;
+  try {
+    store.extend(*table);
+    for (std::int32_t i = first; i <= node; ++i) {
+      const Node& n = graph->node(i);
+      bool carries = false;
+      for (Ref r : n.inputs) carries = carries || info(r.node).carries_gradient;
+      infos.push_back({++last_serial, carries && no_grad_depth == 0});
+      if (!segments.empty()) note_crossings(i);
+      store.ensure(*table, i);
+      if (!segments.empty()) leave_segments(i);
+    }
+  } catch (const DoesNotFit& d) {
+    std::string name(graph->node(node).op->name);
+    remove_from(first);
+    fail_budget(fmt::format("'{}'", name), d);
+  } catch (...) {
+    remove_from(first);
+    throw;
+  }
+}
+
+void TapeState::synchronise() {
+  if (table->size < graph->size()) recorded(graph->size() - 1);
+}
+
+void TapeState::remove_from(std::int32_t first) {
+  store.shrink(*table, first);
+  graph->shrink(first);
+  infos.resize(static_cast<std::size_t>(first));
+  leaves_segment.resize(std::min(leaves_segment.size(), static_cast<std::size_t>(first)));
+}
+
+Var TapeState::add_leaf(const Tensor& tensor, std::string name, bool is_variable) {
+  if (is_variable && !is_float(tensor.dtype()))
+    fail("[tape] {} has no gradient, only floats have: make it a constant", to_string(tensor.type()));
+  synchronise();
+  try {
+    store.make_room(tensor.bytes());
+  } catch (const DoesNotFit& d) {
+    fail_budget("a variable", d);
+  }
+  Ref ref = graph->add_input(tensor.type(), std::move(name));
+  store.extend(*table);
+  store.give(table->cell(ref.node), tensor);
+  infos.push_back({++last_serial, is_variable, is_variable});
+  if (!segments.empty()) leave_segments(ref.node);
+  return var(ref);
+}
+
+Var TapeState::var(Ref ref) { return {shared_from_this(), ref, info(ref.node).serial}; }
+
+Ref TapeState::check(const Var& v) const {
+  bool is_here = v.tape_.get() == this && !is_closed && static_cast<std::size_t>(v.ref_.node) < infos.size() &&
+                 info(v.ref_.node).serial == v.serial_;
+  if (!is_here) throw NodeNotFound(not_here);
+  return v.ref_;
+}
+
+Var::Var(const Value& value) {
+  TapeState* state = value ? dynamic_cast<TapeState*>(value.graph()->listener.recorder) : nullptr;
+  if (!state) throw NodeNotFound(not_here);
+  state->synchronise();
+  *this = state->var(value.ref());
+}
+
+Var::operator Value() const {
+  if (!tape_) throw NodeNotFound(not_here);
+  return {tape_->graph, tape_->check(*this)};
+}
+
+const Type& Var::type() const {
+  if (!tape_) throw NodeNotFound(not_here);
+  return tape_->graph->type(tape_->check(*this));
+}
+
+Tensor TapeState::value(Ref ref) {
+  synchronise();
+  try {
+    store.ensure(*table, ref.node);
+  } catch (const DoesNotFit& d) {
+    fail_budget("a value", d);
+  }
+  return store.read(*table, ref);
+}
+
+void TapeState::truncate(std::int32_t count) {
+  synchronise();
+  if (count < 0 || count > graph->size())
+    throw TruncateError(fmt::format("[tape] truncate to {} nodes: there are {}", count, graph->size()));
+  auto beginning = std::make_shared<Graph>();
+  for (std::int32_t i = 0; i < count; ++i) beginning->append(graph->node(i));
+  for (std::int32_t i : graph->inputs)
+    if (i < count) beginning->inputs.push_back(i);
+  graph->listener.recorder = &gone;
+  store.shrink(*table, count);
+  graph = std::move(beginning);
+  graph->listener.recorder = this;
+  table->graph = graph.get();
+  table->owner = graph;
+  infos.resize(static_cast<std::size_t>(count));
+  leaves_segment.resize(std::min(leaves_segment.size(), static_cast<std::size_t>(count)));
+  restart_segments();
+  std::erase_if(hooks, [&](const auto& h) { return h.second.ref.node >= count; });
+  for (auto at = grads.lower_bound({count, 0}); at != grads.end();) {
+    if (is_budgeted()) store.ledger().release(at->second);
+    at = grads.erase(at);
+  }
+}
+
+void TapeState::assign(const Var& v, const Tensor& tensor) {
+  synchronise();
+  Ref ref = check(v);
+  if (graph->node(ref.node).op != &input_op) throw TapeError("[tape] assign: only variables and constants can change");
+  if (tensor.type() != graph->type(ref))
+    throw GradientShapeError(fmt::format("[tape] assign: the tensor is {}, the variable {}", to_string(tensor.type()),
+                                         to_string(graph->type(ref))));
+  for (std::int32_t i = ref.node + 1; i < graph->size(); ++i)
+    for (Ref r : graph->node(i).inputs)
+      if (r.node == ref.node)
+        throw TapeError(fmt::format("[tape] assign: node {} was computed from it: truncate({}) first", i, i));
+  store.give(table->cell(ref.node), tensor);
+}
+
+}  // namespace reprise
