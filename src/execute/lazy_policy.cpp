@@ -98,7 +98,7 @@ bool LazyStore::shed(std::int64_t bytes, std::int64_t entries) {
 }
 
 void LazyStore::make_room(std::int64_t bytes, std::int64_t entries) {
-  if (!shed(bytes, entries) && options_.is_strict) throw DoesNotFit{ledger_.held() + bytes};
+  if (!shed(bytes, entries) && options_.is_strict) throw NoRoom{ledger_.held() + bytes};
 }
 
 void LazyStore::evict(Cell& cell) {

@@ -76,7 +76,7 @@ struct StoreOptions {
 };
 
 /// Nothing more can be dropped, and it still does not fit.
-struct DoesNotFit {
+struct NoRoom {
   std::int64_t bytes;  // that the whole would take
 };
 
@@ -110,7 +110,7 @@ class LazyStore {
   void unlock(Cell& cell) { --cell.locks; }
   /// The value goes; it is not an eviction, nobody needed the room.
   void drop(Cell& cell);
-  /// Drops until `bytes` more fit. What cannot fit passes through, or throws DoesNotFit where the store is strict.
+  /// Drops until `bytes` more fit. What cannot fit passes through, or throws NoRoom where the store is strict.
   void make_room(std::int64_t bytes, std::int64_t entries = 0);
   /// The same; false where it does not fit.
   bool shed(std::int64_t bytes, std::int64_t entries);

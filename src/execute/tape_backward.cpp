@@ -28,7 +28,7 @@ void BackwardPass::run() {
   for (std::int32_t i = target_.node; i >= 0; --i) {
     try {
       visit(i);
-    } catch (const DoesNotFit& d) {
+    } catch (const NoRoom& d) {
       tape_.fail_budget(fmt::format("the gradient of '{}'", tape_.graph->node(i).op->name), d);
     }
     forget_adjoints(i);
@@ -148,7 +148,7 @@ void BackwardPass::ensure_used(std::int32_t i, const GradientProgram& program) {
   };
   try {
     for (std::int32_t slot : program.used) take(slot);
-  } catch (const DoesNotFit&) {
+  } catch (const NoRoom&) {
     unlock_all();
     for (auto slot = program.used.rbegin(); slot != program.used.rend(); ++slot) take(*slot);
   }

@@ -49,7 +49,7 @@ void TapeState::close() {
   store.shrink(*table, 0);
 }
 
-void TapeState::fail_budget(std::string_view what, const DoesNotFit& d) const {
+void TapeState::fail_budget(std::string_view what, const NoRoom& d) const {
   throw BudgetError(fmt::format("[tape] {} needs {} at once, the budget is {}: nothing more can be dropped", what,
                                 format_bytes(d.bytes), format_bytes(options.budget)),
                     d.bytes, options.budget);
@@ -68,7 +68,7 @@ void TapeState::recorded(std::int32_t node) {
       store.ensure(*table, i);
       if (!segments.empty()) leave_segments(i);
     }
-  } catch (const DoesNotFit& d) {
+  } catch (const NoRoom& d) {
     std::string name(graph->node(node).op->name);
     remove_from(first);
     fail_budget(fmt::format("'{}'", name), d);
@@ -95,7 +95,7 @@ Var TapeState::add_leaf(const Tensor& tensor, std::string name, bool is_variable
   synchronise();
   try {
     store.make_room(tensor.bytes());
-  } catch (const DoesNotFit& d) {
+  } catch (const NoRoom& d) {
     fail_budget("a variable", d);
   }
   Ref ref = graph->add_input(tensor.type(), std::move(name));
@@ -136,7 +136,7 @@ Tensor TapeState::value(Ref ref) {
   synchronise();
   try {
     store.ensure(*table, ref.node);
-  } catch (const DoesNotFit& d) {
+  } catch (const NoRoom& d) {
     fail_budget("a value", d);
   }
   return store.read(*table, ref);

@@ -71,7 +71,7 @@ struct TapeState final : Recorder, std::enable_shared_from_this<TapeState> {
   bool is_budgeted() const { return options.budget != LazyOptions::unlimited; }
   NodeInfo& info(std::int32_t i) { return infos[static_cast<std::size_t>(i)]; }
   const NodeInfo& info(std::int32_t i) const { return infos[static_cast<std::size_t>(i)]; }
-  [[noreturn]] void fail_budget(std::string_view what, const DoesNotFit& d) const;
+  [[noreturn]] void fail_budget(std::string_view what, const NoRoom& d) const;
 
   TapeOptions options;
   LazyStore store;
