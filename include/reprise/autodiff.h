@@ -60,11 +60,38 @@ namespace detail {
 
 inline Values as_values(Value v) { return {std::move(v)}; }
 inline Values as_values(Values v) { return v; }
+inline Values as_values(std::pair<Value, Value> v) { return {std::move(v.first), std::move(v.second)}; }
+inline Values as_values(std::pair<Value, Values> v) {
+  v.second.insert(v.second.begin(), std::move(v.first));
+  return std::move(v.second);
+}
 
 // f, which takes `count` values one by one, as a Function.
 template <class F, std::size_t... i>
 Function spread(const F& f, std::index_sequence<i...>) {
   return [f](const Values& v) { return as_values(f(v[i]...)); };
+}
+
+template <class T>
+concept LikeValue = std::is_convertible_v<const T&, Value>;
+
+// Whether F can be called with so many values.
+template <class F, std::size_t count>
+constexpr bool takes_values = []<std::size_t... i>(std::index_sequence<i...>) {
+  return std::is_invocable_v<const F&, decltype((void)i, std::declval<const Value&>())...>;
+}
+(std::make_index_sequence<count>());
+
+// f as a Function of however many values it takes, one to eight.
+template <class F, std::size_t count = 1>
+Function as_function(F f) {
+  static_assert(count <= 8, "a function of one to eight Values is needed");
+  if constexpr (std::is_convertible_v<F, Function>)
+    return f;
+  else if constexpr (takes_values<F, count>)
+    return spread(f, std::make_index_sequence<count>());
+  else
+    return as_function<F, count + 1>(std::move(f));
 }
 
 struct ValueAndGradients {
@@ -80,7 +107,8 @@ class Gradients {
  public:
   Gradients(F f, std::vector<int> wrt) : f_(std::move(f)), wrt_(std::move(wrt)) {}
 
-  template <class... Inputs>
+  template <LikeValue... Inputs>
+  requires takes_values<F, sizeof...(Inputs)>
   auto operator()(const Inputs&... inputs) const {
     Function f = spread(f_, std::index_sequence_for<Inputs...>());
     if constexpr ((std::is_same_v<Inputs, Tensor> && ...)) {
@@ -102,7 +130,8 @@ class Gradients {
 /// The function that gives f's value, a scalar, and its gradient with respect to its first input.
 template <class F>
 auto value_and_grad(F f) {
-  return [g = detail::Gradients<F>(std::move(f), {0})](const auto&... inputs) {
+  return [g = detail::Gradients<F>(std::move(f), {0})](
+      const detail::LikeValue auto&... inputs) requires detail::takes_values<F, sizeof...(inputs)> {
     auto [value, gradients] = g(inputs...);
     return std::pair(std::move(value), std::move(gradients[0]));
   };
@@ -115,12 +144,18 @@ auto value_and_grad(F f, std::vector<int> wrt) {
 /// The function that gives the gradient of f, a scalar, with respect to its first input.
 template <class F>
 auto grad(F f) {
-  return [g = value_and_grad(std::move(f))](const auto&... inputs) { return g(inputs...).second; };
+  return [g = value_and_grad(std::move(f))](
+      const detail::LikeValue auto&... inputs) requires detail::takes_values<F, sizeof...(inputs)> {
+    return g(inputs...).second;
+  };
 }
 /// The same with respect to the inputs named by position: a vector of gradients.
 template <class F>
 auto grad(F f, std::vector<int> wrt) {
-  return [g = value_and_grad(std::move(f), std::move(wrt))](const auto&... inputs) { return g(inputs...).second; };
+  return [g = value_and_grad(std::move(f), std::move(wrt))](
+      const detail::LikeValue auto&... inputs) requires detail::takes_values<F, sizeof...(inputs)> {
+    return g(inputs...).second;
+  };
 }
 
 }  // namespace reprise

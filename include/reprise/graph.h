@@ -181,6 +181,8 @@ struct Op {
   int view_of = -1;
   /// Output 0 may be written over these inputs (bit i: input i), if nobody else needs them and the sizes are equal.
   std::uint32_t may_overwrite = 0;
+  /// An update: each of the first so many outputs may be written over the input at the same position.
+  int updates = 0;
   /// May run again when its value was dropped.
   bool recomputable = true;
   /// f32 results agree with the same op run in f64 within this much, relative to the largest magnitude.
@@ -205,6 +207,18 @@ struct Node {
   std::vector<Type> outputs;
   std::string name;
   Hint hint = Hint::none;
+};
+
+/// An input that stands for state held outside the graph (a parameter), recognised by the state's address.
+struct Capture {
+  std::shared_ptr<void> state;
+  std::int32_t input = -1;
+};
+/// State that a step changes: at its end the input takes over the value.
+struct Update {
+  std::int32_t input = -1;
+  Ref value;
+  friend bool operator==(const Update&, const Update&) = default;
 };
 
 /// Told of each node that record() adds, as soon as it is there: how a Tape runs operations at once.
@@ -238,6 +252,9 @@ class REPRISE_API Graph {
   /// The graph's inputs and outputs, in order.
   std::vector<std::int32_t> inputs;
   std::vector<Ref> outputs;
+  /// Which of the inputs stand for state, and which of those a step changes.
+  std::vector<Capture> captures;
+  std::vector<Update> updates;
 
   /// Who is told of what record() adds, if anybody; copies of the graph tell nobody.
   struct Listener {

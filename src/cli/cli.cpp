@@ -20,6 +20,8 @@ struct Verb {
   AddVerb add;
 };
 constexpr Verb verbs[] = {
+    {"bench", "Measure a model's training step within a budget", add_bench},
+    {"models", "List the built-in models", add_models},
     {"ops", "List the ops there are", add_ops},
     {"plan", "Find the cheapest schedule of a problem within a budget", add_plan},
     {"sweep", "Show the whole trade-off between memory and time", add_sweep},

@@ -6,6 +6,8 @@
 
 namespace reprise::cli {
 
+std::function<Status()> add_bench(CLI::App& verb);
+std::function<Status()> add_models(CLI::App& verb);
 std::function<Status()> add_ops(CLI::App& verb);
 std::function<Status()> add_plan(CLI::App& verb);
 std::function<Status()> add_sweep(CLI::App& verb);

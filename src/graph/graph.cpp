@@ -132,13 +132,26 @@ Value named(Value value, std::string name) {
   return value;
 }
 
+namespace {
+
+void set_hint(const Value& value, Hint hint) {
+  if (!value) fail("[hint] an empty Value cannot be kept or recomputed: it was never assigned");
+  Node& node = value.graph()->node(value.ref().node);
+  if (node.hint != Hint::none && node.hint != hint)
+    fail("[hint] the result of '{}' is to be kept and to be recomputed: decide for one",
+         node.name.empty() ? std::string(node.op->name) : node.name);
+  node.hint = hint;
+}
+
+}  // namespace
+
 Value keep(Value value) {
-  value.graph()->node(value.ref().node).hint = Hint::keep;
+  set_hint(value, Hint::keep);
   return value;
 }
 
 Value recompute_value(Value value) {
-  value.graph()->node(value.ref().node).hint = Hint::recompute;
+  set_hint(value, Hint::recompute);
   return value;
 }
 

@@ -3,6 +3,7 @@
 //
 //     %0 = input() {dtype="f32", shape=[2,3]} : f32[2,3] "x"
 //     %1 = tanh(%0) : f32[2,3] keep
+//     update %0 = %1
 //     return %1
 //
 // Types are printed for the reader and checked by the parser: ops infer them.
@@ -33,7 +34,12 @@ class Parser {
   Parser(std::string_view text, std::span<const Op* const> user_ops) : scan_(text), user_ops_(user_ops) {}
 
   Graph parse() {
-    while (!scan_.take("return")) node();
+    while (!scan_.take("return")) {
+      if (scan_.take("update"))
+        update();
+      else
+        node();
+    }
     while (!scan_.at_end()) {
       graph_.outputs.push_back(ref());
       if (!scan_.take(",")) break;
@@ -60,6 +66,15 @@ class Parser {
     if (scan_.take("keep")) graph_.node(i).hint = Hint::keep;
     if (scan_.take("recompute")) graph_.node(i).hint = Hint::recompute;
     if (scan_.peek() == '"') graph_.node(i).name = scan_.quoted();
+  }
+
+  void update() {
+    Ref input = ref();
+    scan_.expect("=");
+    Ref value = ref();
+    if (graph_.node(input.node).op != &input_op || graph_.type(input) != graph_.type(value))
+      fail("[parse] %{} is not an input that can take over {}", input.node, to_string(graph_.type(value)));
+    graph_.updates.push_back({input.node, value});
   }
 
   const Op& find(const std::string& name) {
@@ -118,6 +133,7 @@ std::string to_string(const Graph& graph) {
     if (!node.name.empty()) text += " " + quote(node.name);
     text += "\n";
   }
+  for (const Update& u : graph.updates) text += "update " + text_of({u.input, 0}) + " = " + text_of(u.value) + "\n";
   return text + "return " + list(graph.outputs) + "\n";
 }
 

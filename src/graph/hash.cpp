@@ -48,7 +48,7 @@ std::uint64_t hash_of(const Node& node) {
 }
 
 std::uint64_t hash(const Graph& graph) {
-  std::uint64_t h = hash_items(graph.outputs, hash_items(graph.inputs, 0));
+  std::uint64_t h = hash_items(graph.updates, hash_items(graph.outputs, hash_items(graph.inputs, 0)));
   for (const Node& node : graph.nodes()) {
     std::uint64_t part = hash_of(node);
     h = hash_bytes(&part, sizeof part, h);

@@ -28,6 +28,10 @@ class Copy {
   Graph finish() {
     for (std::int32_t i : from_.inputs) to_.inputs.push_back(place_[static_cast<std::size_t>(i)]);
     for (Ref r : from_.outputs) to_.outputs.push_back(moved(r));
+    for (const Capture& c : from_.captures)
+      to_.captures.push_back({c.state, place_[static_cast<std::size_t>(c.input)]});
+    for (const Update& u : from_.updates)
+      to_.updates.push_back({place_[static_cast<std::size_t>(u.input)], moved(u.value)});
     return std::move(to_);
   }
 
@@ -47,6 +51,7 @@ Graph eliminate_dead_code(const Graph& graph) {
   std::vector<bool> live(static_cast<std::size_t>(graph.size()), false);
   for (Ref r : graph.outputs) live[static_cast<std::size_t>(r.node)] = true;
   for (std::int32_t i : graph.inputs) live[static_cast<std::size_t>(i)] = true;
+  for (const Update& u : graph.updates) live[static_cast<std::size_t>(u.value.node)] = true;
   for (std::int32_t i = graph.size() - 1; i >= 0; --i)
     if (live[static_cast<std::size_t>(i)])
       for (Ref r : graph.node(i).inputs) live[static_cast<std::size_t>(r.node)] = true;

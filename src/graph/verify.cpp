@@ -30,6 +30,9 @@ void verify(const Graph& graph) {
     if (r.node < 0 || r.node >= graph.size() || r.output < 0 ||
         static_cast<std::size_t>(r.output) >= graph.node(r.node).outputs.size())
       fail("[internal] output {}:{} is not a value of the graph", r.node, r.output);
+  for (const Update& u : graph.updates)
+    if (graph.node(u.input).op->name != "input" || graph.type({u.input, 0}) != graph.type(u.value))
+      fail("[internal] node {} cannot take over the value {}:{}", u.input, u.value.node, u.value.output);
   std::int32_t before = -1;
   for (std::int32_t i : graph.inputs) {
     if (i <= before || i >= graph.size() || graph.node(i).op->name != "input")

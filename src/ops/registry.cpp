@@ -43,6 +43,8 @@ constexpr Table tables[] = {
     attention_ops,
     random_ops,
     cell_ops,
+    // optimizers
+    update_ops,
 };
 
 struct Registry {

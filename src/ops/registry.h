@@ -36,5 +36,6 @@ std::span<const Op> deformable_ops();
 std::span<const Op> attention_ops();
 std::span<const Op> random_ops();
 std::span<const Op> cell_ops();
+std::span<const Op> update_ops();
 
 }  // namespace reprise

@@ -173,8 +173,7 @@ class OrderSearch {
     if (!sequence_.may_run_again(node)) return false;
     int read = sequence_.next_read(node, after);
     if (read < 0) return false;
-    int high = read, update = model_.node(node).last_stage;
-    if (update < model_.node_count()) high = std::min(high, sequence_.first(update));
+    int high = std::min(read, sequence_.overwritten_at(node));
     if (high <= after) return false;
     int place = random_.chance(0.6) ? high : static_cast<int>(random_.between(after + 1, high));
     next_.insert(next_.begin() + place, node);

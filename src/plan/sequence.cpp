@@ -99,7 +99,7 @@ Sequence::Range Sequence::range(int position) const {
   Range range{pinned_count_, length()};
   for (int v : model_.inputs[node]) range.low = std::max(range.low, first(model_.value(v).node) + 1);
   for (int reader : readers_before_[at(node)]) range.low = std::max(range.low, last_[at(reader)] + 1);
-  for (int update : updaters_[at(node)]) range.high = std::min(range.high, first(update));
+  range.high = std::min(range.high, overwritten_at(node));
   if (!is_first(position)) {
     range.low = std::max(range.low, first(node) + 1);
     return range;
@@ -112,6 +112,12 @@ Sequence::Range Sequence::range(int position) const {
   bool second_serves = second_[at(node)] >= 0 && second_[at(node)] < reader;
   if (!second_serves) range.high = std::min(range.high, reader);
   return range;
+}
+
+int Sequence::overwritten_at(int node) const {
+  int position = length();
+  for (int update : updaters_[at(node)]) position = std::min(position, first(update));
+  return position;
 }
 
 int Sequence::next_read(int node, int position) const {

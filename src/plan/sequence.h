@@ -39,6 +39,8 @@ class Sequence {
     int low, high;
   };
   Range range(int position) const;
+  /// The position at which something that the node reads is first overwritten; the length if nothing is.
+  int overwritten_at(int node) const;
   /// The first position after `position` at which a value of the node is read before it is made again, or -1.
   int next_read(int node, int position) const;
 

@@ -63,7 +63,16 @@ void Tensor::require(DType dtype) const {
 
 double Tensor::item() const {
   if (elements() != 1) fail("[item] {} has {} elements, not one", to_string(type_), elements());
-  return to(DType::f64).span<double>()[0];
+  switch (dtype()) {
+    case DType::f32: return static_cast<double>(span<float>()[0]);
+    case DType::f64: return span<double>()[0];
+    case DType::i32: return static_cast<double>(span<std::int32_t>()[0]);
+    case DType::i64: return static_cast<double>(span<std::int64_t>()[0]);
+    case DType::boolean: return span<bool>()[0] ? 1 : 0;
+    case DType::f16: return static_cast<double>(static_cast<float>(span<f16>()[0]));
+    case DType::bf16: return static_cast<double>(static_cast<float>(span<bf16>()[0]));
+  }
+  fail("[internal] a dtype without a name");
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {

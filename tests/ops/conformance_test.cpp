@@ -214,6 +214,21 @@ TEST_P(Conformance, OverwritingAnInputGivesTheSameBits) {
   }
 }
 
+TEST_P(Conformance, UpdatingInPlaceGivesTheSameBits) {
+  const Case& c = GetParam();
+  if (c.op->updates == 0) return;
+  std::vector<Tensor> inputs = draw(c.example, 6), expected = run(*c.op, inputs, c.example.attributes);
+  std::vector<Type> types, output_types;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (Tensor& t : inputs) t = t.clone(), types.push_back(t.type()), in.push_back(t.data());
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    output_types.push_back(expected[k].type()), out.push_back(inputs[k].data());
+  ASSERT_EQ(static_cast<int>(out.size()), c.op->updates);
+  c.op->forward({*c.op, types, c.example.attributes, output_types}).run({in, out, nullptr});
+  for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_TRUE(same_bits(inputs[k], expected[k])) << "output " << k;
+}
+
 TEST_P(Conformance, CostIsFiniteAndNotNegative) {
   const Case& c = GetParam();
   std::vector<Type> types = types_of(c.example);

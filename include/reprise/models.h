@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built-in models: known networks with their losses and optimizers, to train, plan and compare with.
+//
+//     auto model = built_in_model("gpt4s");
+//     TrainStep step(model.loss, model.parameters, model.rule, {.budget = 64_MiB});
+//     std::vector<Tensor> batch = model.random_batch(1);
+//     double loss = step.run(batch);
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/autodiff.h"
+#include "reprise/nn.h"
+#include "reprise/optim.h"
+
+namespace reprise {
+
+struct ModelOptions {
+  std::int64_t batch = 0;  // samples; 0: the model's own number
+  bool small = false;      // the same structure with few and narrow layers, for tests
+  nn::Seed seed = 1;       // of the initial weights
+};
+
+struct BuiltInModel {
+  std::string name;
+  nn::Fields parameters;    // named as PyTorch names those of the same network
+  std::vector<Type> batch;  // of x and y
+  Function loss;            // of x and y
+  optim::Rule rule;
+  std::function<std::vector<Tensor>(std::uint64_t seed)> random_batch;  // x and y from random numbers
+
+  REPRISE_API std::int64_t parameter_count() const;  // trained numbers
+};
+
+/// What there is, in a line.
+struct ModelInfo {
+  std::string_view name, description;
+};
+REPRISE_API std::vector<ModelInfo> built_in_models();
+
+/// The model of that name; an Error that lists the names for any other.
+REPRISE_API BuiltInModel built_in_model(std::string_view name, const ModelOptions& options = {});
+
+/// Takes over weights, and x and y where there are, from a folder with a manifest.json that lists raw little-endian
+/// files (kind, name, shape, dtype, file). Gives x and y, or nothing. Throws Error where the model needs something that
+/// is not there or is of another type.
+REPRISE_API std::vector<Tensor> load_weights(const BuiltInModel& model, const std::string& folder);
+
+}  // namespace reprise

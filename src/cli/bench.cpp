@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise bench`: a model's training step on random data, for comparisons.
+#include <fmt/core.h>
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/model.h"
+#include "cli/planning.h"
+#include "cli/verbs.h"
+
+namespace reprise::cli {
+namespace {
+
+struct BenchCommand {
+  ModelCommand model;
+  std::string budget = "100%", init;
+  int steps = 5;
+  double time_limit = 10;
+  bool json = false;
+};
+
+struct Bench {
+  std::vector<double> losses, seconds;
+  double recompute_share = 0;
+  std::int64_t measured_peak = 0, rss_peak = 0, params = 0, arena = 0;
+  PlanResult plan;
+};
+
+// A line of /proc/self/status, in bytes; 0 where there is none.
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
+  return 0;
+}
+
+// The kernel forgets the largest resident size so far.
+void restart_rss_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+double recompute_share(const std::vector<Moment>& timeline) {
+  double all = 0, again = 0;
+  for (const Moment& m : timeline) {
+    all += m.end - m.begin;
+    if (m.recompute) again += m.end - m.begin;
+  }
+  return all > 0 ? again / all : 0;
+}
+
+std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& command) {
+  if (command.init.empty()) return model.random_batch(command.model.seed);
+  std::vector<Tensor> batch = load_weights(model, command.init);
+  return batch.empty() ? model.random_batch(command.model.seed) : batch;
+}
+
+// Percentages are of what an unlimited run needs.
+StepOptions planned_options(const BenchCommand& command, const BuiltInModel& model) {
+  StepOptions options = step_options(command.model);
+  options.planning.time_limit = command.time_limit;
+  options.timeline = true;
+  std::int64_t whole = 0;
+  if (command.budget.find('%') != std::string::npos) {
+    TrainStep free(model.loss, model.parameters, model.rule, options);
+    free.compile(model.batch);
+    whole = free.arena_bytes();
+  }
+  options.budget = parse_bytes(command.budget, whole);
+  return options;
+}
+
+Bench run(const BenchCommand& command) {
+  // Large blocks go back to the system as soon as they are free, so that the resident size shows what is in use.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  Progress progress;
+  std::int64_t before = status_bytes("VmRSS");
+  restart_rss_peak();
+  reset_memory_peak();
+  BuiltInModel model = make_model(command.model);
+  Bench bench{.params = model.parameter_count()};
+  progress.show("timing ops and planning");
+  StepOptions options = planned_options(command, model);
+  TrainStep step(model.loss, model.parameters, model.rule, options);
+  step.compile(model.batch);
+  save_profile(command.model, options);
+  std::int64_t peak_before_arena = memory_use().peak_bytes;
+  {
+    std::vector<Tensor> batch = batch_for(model, command);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
+  }
+  reset_memory_peak();
+  std::vector<Tensor> batch = {step.batch(0), step.batch(1)};
+  for (int i = 0; i < command.steps; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    bench.losses.push_back(step.run(batch));
+    bench.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    progress.show(fmt::format("step {} of {}: loss {:.5f}, {:.3f} s", i + 1, command.steps, bench.losses.back(),
+                              bench.seconds.back()),
+                  static_cast<double>(i + 1) / command.steps);
+  }
+  bench.measured_peak = std::max(peak_before_arena, step.arena_bytes() + memory_use().peak_bytes);
+  bench.rss_peak = status_bytes("VmHWM") - before;
+  bench.recompute_share = recompute_share(step.timeline());
+  bench.plan = step.plan();
+  bench.arena = step.arena_bytes();
+  progress.clear();
+  return bench;
+}
+
+void print(const BenchCommand& command, const Bench& bench, double step_seconds) {
+  if (command.json) {
+    nlohmann::ordered_json json = {{"model", command.model.name},
+                                   {"steps", command.steps},
+                                   {"losses", bench.losses},
+                                   {"step_seconds", step_seconds},
+                                   {"budget_bytes", bench.plan.budget},
+                                   {"planned_peak_bytes", bench.plan.peak},
+                                   {"arena_bytes", bench.arena},
+                                   {"measured_peak_bytes", bench.measured_peak},
+                                   {"rss_peak_bytes", bench.rss_peak},
+                                   {"recompute_seconds_share", bench.recompute_share},
+                                   {"params", bench.params},
+                                   {"plan_seconds", bench.plan.seconds}};
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  fmt::print("{}\n", bench.plan.summary());
+  fmt::print("  {} parameters; {:.4f} s a step (median), {:.1f} % of it recomputing; planned in {:.2f} s\n",
+             bench.params, step_seconds, 100 * bench.recompute_share, bench.plan.seconds);
+  fmt::print("  arena {}, measured {}, resident {} above the start\n", format_bytes(bench.arena),
+             format_bytes(bench.measured_peak), format_bytes(bench.rss_peak));
+  fmt::print("  loss {:.6f} to {:.6f}\n", bench.losses.front(), bench.losses.back());
+}
+
+Status run_bench(const BenchCommand& command) try {
+  Bench bench = run(command);
+  // The first step pays for what is only done once.
+  std::vector<double> later(bench.seconds.begin() + (bench.seconds.size() > 1 ? 1 : 0), bench.seconds.end());
+  print(command, bench, median(later));
+  return done;
+} catch (const NoScheduleFits& e) {
+  fmt::print(stderr, "reprise: {}\n", e.what());
+  return does_not_fit;
+}
+
+}  // namespace
+
+std::function<Status()> add_bench(CLI::App& verb) {
+  auto command = std::make_shared<BenchCommand>();
+  verb.add_option("model", command->model.name, "A built-in model: see `reprise models`")
+      ->required()
+      ->type_name("MODEL");
+  verb.add_option("--budget", command->budget,
+                  "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs")
+      ->check(is_budget())
+      ->capture_default_str();
+  verb.add_option("--steps", command->steps, "Steps to run")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  verb.add_option("--time-limit", command->time_limit, "Seconds to search for a plan")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb.add_option("--init", command->init, "Weights and batch from this folder (manifest.json and raw files)")
+      ->type_name("DIR");
+  add_model_options(verb, command->model);
+  verb.add_flag("--json", command->json, "Print JSON on standard output and nothing else there");
+  verb.footer(
+      "Examples:\n"
+      "  reprise bench gpt6                      as much memory as it likes\n"
+      "  reprise bench gpt6 --budget 50%         half of that\n"
+      "  reprise bench resnet50 --budget 300MiB --steps 10 --json\n"
+      "The status is 3 if nothing fits; the message then names the smallest budget that would do.");
+  return [command] { return run_bench(*command); };
+}
+
+}  // namespace reprise::cli

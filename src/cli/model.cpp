@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model.h"
+
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+namespace reprise::cli {
+
+void add_model_options(CLI::App& verb, ModelCommand& command) {
+  verb.add_option("--batch", command.batch, "Samples in a batch; the model's own number if left out")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--seed", command.seed, "Seed of weights and data");
+  verb.add_option("--optimizer", command.optimizer, "Instead of the model's own: " + optim::rule_names());
+  verb.add_option("--lr", command.lr, "Learning rate instead of the optimizer's own")->check(CLI::PositiveNumber);
+  verb.add_option("--threads", command.threads, "Threads that compute; all cores if left out")
+      ->check(CLI::Range(1, 1024));
+  verb.add_flag("--estimate", command.estimate, "Plan by estimated times instead of timing every op once");
+  verb.add_option("--profile", command.profile, "Times of ops: read from this file if it is there, and written back")
+      ->type_name("FILE");
+}
+
+BuiltInModel make_model(const ModelCommand& command) {
+  if (command.threads > 0) omp_set_num_threads(command.threads);
+  BuiltInModel model = built_in_model(command.name, {.batch = command.batch, .seed = command.seed});
+  if (!command.optimizer.empty()) model.rule = optim::rule_named(command.optimizer);
+  if (command.lr > 0) model.rule.rate = command.lr;
+  return model;
+}
+
+StepOptions step_options(const ModelCommand& command) {
+  StepOptions options{.measure = !command.estimate, .profile = std::make_shared<Profile>()};
+  if (!command.profile.empty() && std::filesystem::exists(command.profile))
+    *options.profile = Profile::load(command.profile);
+  return options;
+}
+
+void save_profile(const ModelCommand& command, const StepOptions& options) {
+  if (!command.profile.empty()) options.profile->save(command.profile);
+}
+
+bool is_model(const std::string& word) {
+  return std::ranges::any_of(built_in_models(), [&](const ModelInfo& info) { return info.name == word; });
+}
+
+Problem problem_of_model(const ModelCommand& command) {
+  BuiltInModel model = make_model(command);
+  StepOptions options = step_options(command);
+  TrainStep step(model.loss, model.parameters, model.rule, options);
+  Problem problem = problem_of(step.graph(model.batch), {.measure = options.measure, .profile = options.profile});
+  save_profile(command, options);
+  return problem;
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs that work on a model share: which model, which step, which times.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/cli.h"
+#include "reprise/models.h"
+#include "reprise/train.h"
+
+namespace reprise::cli {
+
+struct ModelCommand {
+  std::string name;
+  std::int64_t batch = 0;
+  std::uint64_t seed = 1;
+  std::string optimizer;
+  double lr = 0;
+  int threads = 0;
+  bool estimate = false;
+  std::string profile;
+};
+
+/// Adds all of these but the model's name.
+void add_model_options(CLI::App& verb, ModelCommand& command);
+
+/// The model with the optimizer asked for; sets the number of threads.
+BuiltInModel make_model(const ModelCommand& command);
+/// Loads the profile file if there is one; `save_profile` writes it back.
+StepOptions step_options(const ModelCommand& command);
+void save_profile(const ModelCommand& command, const StepOptions& options);
+
+/// Whether a positional argument names a model and not a file.
+bool is_model(const std::string& word);
+/// A training step of the model, for planning.
+Problem problem_of_model(const ModelCommand& command);
+
+}  // namespace reprise::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/problem_of.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "graph/builtin.h"
+
+namespace reprise {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
+
+bool is_pinned(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
+
+ValueRef value(Ref r) { return {r.node, r.output}; }
+
+class Builder {
+ public:
+  Builder(const Graph& graph, const FactsOf& facts)
+      : graph_(graph), facts_(facts), last_reader_(at(graph.size()), -1), updates_(at(graph.size())) {
+    for (std::int32_t i = 0; i < graph.size(); ++i)
+      for (Ref r : graph.node(i).inputs) last_reader_[at(r.node)] = i;
+    for (Ref r : graph.outputs) last_reader_[at(r.node)] = graph.size();
+    for (const Update& u : graph.updates) updates_[at(u.value.node)].push_back(u);
+  }
+
+  Problem build() {
+    for (std::int32_t i = 0; i < graph_.size(); ++i) add(i);
+    for (Ref r : graph_.outputs) problem_.output(value(r));
+    drop_regions();
+    return std::move(problem_);
+  }
+
+ private:
+  // What a value's memory belongs to: views lead to what they show.
+  Ref owner(Ref r) const {
+    while (graph_.node(r.node).op->view_of >= 0) r = graph_.node(r.node).inputs[at(graph_.node(r.node).op->view_of)];
+    return r;
+  }
+
+  std::string unique_name(std::int32_t i) {
+    const Node& node = graph_.node(i);
+    std::string name = node.name.empty() ? fmt::format("{}.{}", node.op->name, i) : node.name;
+    if (!names_.insert(name).second) names_.insert(name = fmt::format("{}.{}", name, i));
+    return name;
+  }
+
+  bool is_updated(std::int32_t i, std::size_t output) const {
+    return std::ranges::any_of(updates_[at(i)], [&](const Update& u) { return at(u.value.output) == output; });
+  }
+
+  void add(std::int32_t i) {
+    const Node& node = graph_.node(i);
+    bool view = node.op->view_of >= 0, pinned = is_pinned(node);
+    NodeSpec spec{unique_name(i), Sizes(std::vector<std::int64_t>{}), 0, 0, pinned};
+    for (std::size_t k = 0; k < node.outputs.size(); ++k)
+      spec.bytes.push_back(view || is_updated(i, k) ? 0 : aligned(node.outputs[k].bytes()));
+    if (!view && !pinned) {
+      NodeFacts facts = facts_(i);
+      spec.cost = facts.seconds;
+      spec.scratch = aligned(facts.scratch_bytes);
+    }
+    std::vector<ValueRef> inputs;
+    for (Ref r : node.inputs) inputs.push_back(value(view ? owner(r) : r));
+    ValueRef made = problem_.add(std::move(spec), inputs);
+    if (view) problem_.view(made, inputs[at(node.op->view_of)]);
+    if (pinned || view) return;
+    if (updates_[at(i)].empty())
+      work_in_place(i, made);
+    else
+      write_over_state(i, made);
+    if (!node.op->recomputable) problem_.never_recompute(made);
+    if (node.hint == Hint::keep)
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.keep(made[static_cast<int>(k)]);
+  }
+
+  void write_over_state(std::int32_t i, ValueRef made) {
+    for (const Update& u : updates_[at(i)]) {
+      problem_.view(made[u.value.output], {u.input, 0});
+      if (u.value.output == 0) problem_.update(made, {u.input, 0});
+    }
+    problem_.never_recompute(made);
+  }
+
+  void work_in_place(std::int32_t i, ValueRef made) {
+    const Node& node = graph_.node(i);
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!(node.op->may_overwrite >> k & 1)) continue;
+      Ref r = node.inputs[k];
+      const Node& source = graph_.node(r.node);
+      bool is_possible = !is_pinned(source) && source.op->view_of < 0 && last_reader_[at(r.node)] == i &&
+                         graph_.type(r).bytes() == node.outputs[0].bytes() && node.outputs[0].bytes() > 0;
+      if (is_possible) return problem_.in_place(made, value(r));
+    }
+  }
+
+  // Values hinted to be recomputed form regions, one after another in the graph. All values of a region must be gone
+  // before its backward part begins: while the node runs that makes the gradient which the part starts from.
+  void drop_regions() {
+    std::int32_t loss = graph_.outputs.empty() ? -1 : graph_.outputs[0].node;
+    for (std::int32_t i = 0; i < loss; ++i) {
+      if (graph_.node(i).hint != Hint::recompute) continue;
+      std::int32_t end = i;
+      while (end < loss && graph_.node(end).hint == Hint::recompute) ++end;
+      drop_region(i, end, loss);
+      i = end;
+    }
+  }
+
+  void drop_region(std::int32_t begin, std::int32_t end, std::int32_t loss) {
+    std::int32_t across = start_of_backward(begin, end, loss);
+    for (std::int32_t i = begin; i < end; ++i) {
+      const Node& node = graph_.node(i);
+      bool is_needed = last_reader_[at(i)] > across && last_reader_[at(i)] < graph_.size();
+      if (!is_needed || is_pinned(node) || node.op->view_of >= 0 || reads(across, i)) continue;
+      if (!node.op->recomputable)
+        fail("[recompute] '{}' must run once only: leave it out of what is recomputed", problem_.node(i).name);
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.never_keep({i, static_cast<int>(k)}, {across, 0});
+    }
+  }
+
+  // The newest value that the first reader after the loss needs besides the region's: a gradient, or else the loss.
+  std::int32_t start_of_backward(std::int32_t begin, std::int32_t end, std::int32_t loss) const {
+    for (std::int32_t reader = loss + 1; reader < graph_.size(); ++reader) {
+      std::int32_t newest = loss;
+      bool is_reader = false;
+      for (Ref r : graph_.node(reader).inputs) {
+        std::int32_t made = owner(r).node;
+        is_reader = is_reader || (made >= begin && made < end);
+        if (!is_pinned(graph_.node(made))) newest = std::max(newest, made);
+      }
+      if (is_reader) return newest;
+    }
+    return loss;
+  }
+
+  bool reads(std::int32_t reader, std::int32_t made) const {
+    return std::ranges::any_of(graph_.node(reader).inputs, [&](Ref r) { return owner(r).node == made; });
+  }
+
+  const Graph& graph_;
+  const FactsOf& facts_;
+  std::vector<std::int32_t> last_reader_;
+  std::vector<std::vector<Update>> updates_;  // by the node that makes the new value
+  std::unordered_set<std::string> names_;
+  Problem problem_;
+};
+
+}  // namespace
+
+Problem problem_of(const Graph& graph, const FactsOf& facts) { return Builder(graph, facts).build(); }
+
+}  // namespace reprise

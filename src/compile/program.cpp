@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/program.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+
+namespace reprise {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+class Linker {
+ public:
+  Linker(Graph graph, const Problem& problem, std::span<const Placement> layout)
+      : problem_(problem), place_(problem.values().size(), nullptr), runs_(at(graph.size()), 0) {
+    program_.graph = std::move(graph);
+    for (const Placement& p : layout) {
+      program_.arena_bytes = std::max(program_.arena_bytes, p.offset + p.bytes);
+      begins_[{static_cast<int>(p.kind), p.id, p.from}] = &p;
+    }
+    take_pinned();
+  }
+
+  Program link(const Schedule& schedule) {
+    for (step_ = 0; step_ < static_cast<int>(schedule.steps.size()); ++step_) {
+      Step step = schedule.steps[at(step_)];
+      if (step.kind == Step::Kind::run)
+        run(step.id);
+      else if (step.kind == Step::Kind::drop)
+        drop(step.id);
+      else
+        fail("[internal] a program cannot {} yet", to_string(step.kind));
+    }
+    for (Ref r : program_.graph.outputs) program_.outputs.push_back(offset(value_of(r)));
+    return std::move(program_);
+  }
+
+ private:
+  const Placement* find(Placement::Kind kind, int id, int from) const {
+    auto found = begins_.find({static_cast<int>(kind), id, from});
+    return found == begins_.end() ? nullptr : found->second;
+  }
+  int value_of(Ref r) const { return problem_.node(r.node).first_value + r.output; }
+
+  // Where a value is now; a view is where the value it shows is, and a value without bytes is anywhere.
+  std::int64_t offset(int value) const {
+    const Problem::Value& v = problem_.value(value);
+    int owner = v.view_of >= 0 ? v.view_of : value;
+    if (problem_.value(owner).bytes == 0) return 0;
+    const Placement* p = place_[at(owner)];
+    if (!p) fail("[internal] '{}' has no place at step {}", problem_.value_name(owner), step_);
+    return p->offset;
+  }
+
+  void take_pinned() {
+    for (std::int32_t i = 0; i < program_.graph.size(); ++i) {
+      bool pinned = problem_.node(i).pinned;
+      int value = problem_.node(i).first_value;
+      if (pinned) place_[at(value)] = find(Placement::Kind::value, value, 0);
+      program_.pinned.push_back(pinned ? offset(value) : -1);
+      if (pinned) program_.pinned_bytes += problem_.value(value).bytes;
+    }
+  }
+
+  void run(int node) {
+    const Problem::Node& planned = problem_.node(node);
+    const Node& recorded = program_.graph.node(node);
+    if (planned.pinned || recorded.op->view_of >= 0) return;
+    Instruction instruction{.node = node, .again = runs_[at(node)]++ > 0};
+    for (Ref r : recorded.inputs) instruction.inputs.push_back(offset(value_of(r)));
+    for (int v = planned.first_value; v < planned.first_value + planned.value_count; ++v) {
+      if (problem_.value(v).view_of < 0) instruction.bytes += begin(v);
+      instruction.outputs.push_back(offset(v));
+    }
+    if (planned.scratch > 0) {
+      const Placement* p = find(Placement::Kind::scratch, node, step_);
+      if (!p) fail("[internal] the scratch memory of '{}' has no place at step {}", planned.name, step_);
+      instruction.scratch = p->offset;
+      instruction.scratch_bytes = p->bytes;
+    }
+    program_.instructions.push_back(std::move(instruction));
+  }
+
+  // A life of the value begins with this step. Gives the bytes that were free before: none where it takes over an
+  // input that ends here, and less the ones it replaces.
+  std::int64_t begin(int value) {
+    const Placement* before = place_[at(value)];
+    const Placement* p = find(Placement::Kind::value, value, step_);
+    place_[at(value)] = p;
+    if (!p) return 0;
+    int taken = problem_.value(value).in_place_of;
+    const Placement* source = taken >= 0 ? place_[at(taken)] : nullptr;
+    std::int64_t fresh = p->bytes;
+    if (source && source->to == step_ && source->offset == p->offset) fresh -= source->bytes;
+    if (before && before->to == step_) fresh -= before->bytes;
+    return fresh;
+  }
+
+  // A value whose memory another has taken over ended with that step: there is nothing to free.
+  void drop(int value) {
+    const Placement* p = place_[at(value)];
+    if (!p || p->to <= step_) return;
+    program_.instructions.push_back({.kind = Instruction::Kind::drop,
+                                     .node = problem_.value(value).node,
+                                     .outputs = {p->offset},
+                                     .bytes = p->bytes});
+  }
+
+  const Problem& problem_;
+  Program program_;
+  std::map<std::array<int, 3>, const Placement*> begins_;  // by kind, id and first step
+  std::vector<const Placement*> place_;                    // of each value, now
+  std::vector<int> runs_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+Program link(Graph graph, const Problem& problem, const Schedule& schedule, std::span<const Placement> layout) {
+  return Linker(std::move(graph), problem, layout).link(schedule);
+}
+
+}  // namespace reprise

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program: a planned and laid-out graph as a flat list of instructions over offsets in one arena. Plain data.
+#pragma once
+
+#include "reprise/graph.h"
+#include "reprise/plan.h"
+
+namespace reprise {
+
+struct Instruction {
+  enum class Kind : std::uint8_t { run, drop };
+  Kind kind = Kind::run;
+  std::int32_t node = -1;             // of the graph: what runs, or whose value is dropped
+  bool again = false;                 // a recomputation
+  std::vector<std::int64_t> inputs;   // offsets
+  std::vector<std::int64_t> outputs;  // offsets; for a drop, that of the memory that is free now
+  std::int64_t scratch = 0;           // offset
+  std::int64_t scratch_bytes = 0;
+  std::int64_t bytes = 0;  // of new memory that a run fills, or that a drop frees
+};
+
+struct Program {
+  Graph graph;
+  std::int64_t arena_bytes = 0;
+  std::int64_t pinned_bytes = 0;
+  std::vector<Instruction> instructions;
+  std::vector<std::int64_t> pinned;   // offset of each input and constant of the graph, by node; -1 for other nodes
+  std::vector<std::int64_t> outputs;  // offsets of the graph's outputs
+};
+
+/// Node i of the problem must be node i of the graph (problem_of), and the layout that of the schedule.
+Program link(Graph graph, const Problem& problem, const Schedule& schedule, std::span<const Placement> layout);
+
+}  // namespace reprise

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execute/executor.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/error.h"
+#include "graph/builtin.h"
+#include "graph/hash.h"
+
+namespace reprise {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Executor::Executor(Program program, const ExecuteOptions& options)
+    : program_(std::move(program)), options_(options), arena_(std::make_shared<Arena>(program_.arena_bytes)) {
+  prepare_calls();
+  place_constants();
+  if (options_.verify_recompute) hashes_.resize(at(program_.graph.size()));
+  if (options_.timeline) timeline_.resize(program_.instructions.size());
+}
+
+// Constants move into the arena: the graph's own then looks there, so that they are not held twice.
+void Executor::place_constants() {
+  for (std::int32_t i = 0; i < program_.graph.size(); ++i) {
+    if (program_.graph.node(i).op != &constant_op) continue;
+    const Tensor& value = std::get<Tensor>(*program_.graph.node(i).attributes.find("value"));
+    Tensor place = pinned(i);
+    if (value.bytes() > 0) std::memcpy(place.data(), value.data(), at(value.bytes()));
+    program_.graph.node(i).attributes.set("value", place);
+  }
+}
+
+void Executor::prepare_calls() {
+  const Graph& graph = program_.graph;
+  kernels_.resize(at(graph.size()));
+  std::size_t inputs = 0, outputs = 0;
+  for (const Instruction& i : program_.instructions) inputs += i.inputs.size(), outputs += i.outputs.size();
+  inputs_.reserve(inputs);
+  outputs_.reserve(outputs);
+  std::vector<Type> types;
+  for (const Instruction& instruction : program_.instructions) {
+    Call& call = calls_.emplace_back();
+    if (instruction.kind != Instruction::Kind::run) continue;
+    Kernel& kernel = kernels_[at(instruction.node)];
+    if (!kernel.run) kernel = graph.node(instruction.node).op->forward(graph.signature(instruction.node, types));
+    std::size_t first_input = inputs_.size(), first_output = outputs_.size();
+    for (std::int64_t offset : instruction.inputs) inputs_.push_back(arena_->base() + offset);
+    for (std::int64_t offset : instruction.outputs) outputs_.push_back(arena_->base() + offset);
+    call.kernel = &kernel;
+    call.buffers = {{inputs_.data() + first_input, instruction.inputs.size()},
+                    {outputs_.data() + first_output, instruction.outputs.size()},
+                    arena_->base() + instruction.scratch};
+  }
+}
+
+Tensor Executor::pinned(std::int32_t node) const {
+  return Tensor::over(arena_->base() + program_.pinned[at(node)], program_.graph.type({node, 0}), arena_);
+}
+
+Tensor Executor::output(std::size_t i) const {
+  return Tensor::over(arena_->base() + program_.outputs[i], program_.graph.type(program_.graph.outputs[i]), arena_);
+}
+
+void Executor::run() {
+  if (options_.poison || options_.verify_recompute || options_.timeline) return run_watched();
+  for (const Call& call : calls_)
+    if (call.kernel) call.kernel->run(call.buffers);
+}
+
+void Executor::run_watched() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  std::int64_t live = program_.pinned_bytes;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const Instruction& instruction = program_.instructions[i];
+    bool is_run = instruction.kind == Instruction::Kind::run;
+    double begin = seconds();
+    if (is_run) {
+      live += instruction.bytes;
+      calls_[i].kernel->run(calls_[i].buffers);
+    }
+    double end = seconds();
+    if (options_.timeline)
+      timeline_[i] = {program_.graph.node(instruction.node).op->name,
+                      instruction.node,
+                      instruction.again,
+                      begin,
+                      end,
+                      live + instruction.scratch_bytes};
+    if (!is_run) live -= instruction.bytes;
+    if (is_run && options_.verify_recompute) verify(instruction);
+    if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);
+    if (options_.poison && !is_run) poison(instruction.outputs[0], instruction.bytes);
+  }
+}
+
+// All bits set is a NaN in every float format, and -1 in every integer one.
+void Executor::poison(std::int64_t offset, std::int64_t bytes) {
+  if (bytes > 0) std::memset(arena_->base() + offset, 0xff, at(bytes));
+}
+
+void Executor::verify(const Instruction& instruction) {
+  const Node& node = program_.graph.node(instruction.node);
+  std::uint64_t h = 0;
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    h = hash_bytes(arena_->base() + instruction.outputs[k], at(node.outputs[k].bytes()), h);
+  std::uint64_t& first = hashes_[at(instruction.node)];
+  if (!instruction.again) first = h;
+  if (h != first)
+    fail("[{}] recomputing '{}' gave other bits than the first time: the op is not deterministic", node.op->name,
+         node.name.empty() ? fmt::format("{}.{}", node.op->name, instruction.node) : node.name);
+}
+
+}  // namespace reprise

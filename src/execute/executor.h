@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program: one arena, a flat list of prepared kernel calls. A step allocates nothing, looks nothing up.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compile/program.h"
+#include "execute/arena.h"
+#include "reprise/compile.h"
+
+namespace reprise {
+
+struct ExecuteOptions {
+  bool poison = false;  // fill memory that is free with NaN patterns, so that a read of it cannot pass unnoticed
+  bool verify_recompute = false;  // compare every recomputed value with its first one, by hash
+  bool timeline = false;          // note start and end of every instruction
+};
+
+class Executor {
+ public:
+  Executor(Program program, const ExecuteOptions& options);
+
+  /// The memory of an input of the graph, or of a constant: write state and batches here before a step.
+  Tensor pinned(std::int32_t node) const;
+  /// Output i of the last step; overwritten by the next.
+  Tensor output(std::size_t i) const;
+  /// Makes all memory present; called once state is in its place, so that memory is never needed twice over.
+  void touch() { arena_->touch(); }
+  /// One step. An exception leaves the executor usable; inputs that the step updates may then have been updated.
+  void run();
+
+  std::int64_t arena_bytes() const { return arena_->bytes(); }
+  const Program& program() const { return program_; }
+  const std::vector<Moment>& timeline() const { return timeline_; }
+
+ private:
+  struct Call {
+    const Kernel* kernel = nullptr;  // null: nothing to run
+    Buffers buffers;
+  };
+  void place_constants();
+  void prepare_calls();
+  void run_watched();
+  void poison(std::int64_t offset, std::int64_t bytes);
+  void verify(const Instruction& instruction);
+
+  Program program_;
+  ExecuteOptions options_;
+  std::shared_ptr<Arena> arena_;
+  std::vector<Kernel> kernels_;      // by node of the graph
+  std::vector<const void*> inputs_;  // of all calls, one after another
+  std::vector<void*> outputs_;
+  std::vector<Call> calls_;  // by instruction
+  std::vector<std::uint64_t> hashes_;
+  std::vector<Moment> timeline_;
+};
+
+}  // namespace reprise

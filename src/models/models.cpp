@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/models.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "nn/initial.h"
+
+namespace reprise {
+namespace models {
+namespace {
+
+BuiltInModel gpt6(const ModelOptions& o) { return gpt(o, {6, 384, 6, 256, 8, 65}); }
+BuiltInModel gpt4s(const ModelOptions& o) { return gpt(o, {4, 128, 4, 64, 32, 65}); }
+
+struct Entry {
+  ModelInfo info;
+  BuiltInModel (*make)(const ModelOptions&);
+};
+constexpr Entry table[] = {
+    {{"mlp16", "16 linear layers of 1024 with relu, batch 512, mean squared error, SGD"}, mlp},
+    {{"gpt6", "transformer: 6 layers, width 384, 6 heads, 256 tokens, batch 8, 65 characters, Adam"}, gpt6},
+    {{"gpt4s", "transformer: 4 layers, width 128, 4 heads, 64 tokens, batch 32, 65 characters, Adam"}, gpt4s},
+    {{"resnet18", "residual network, 8 images of 3x224x224, 1000 classes, SGD"}, resnet18},
+    {{"resnet50", "residual network, 4 images of 3x224x224, 1000 classes, SGD"}, resnet50},
+    {{"vgg16", "plain convolutional network, 4 images of 3x224x224, 1000 classes, SGD"}, vgg16},
+    {{"unet", "U-net: 5 levels from 32 channels, batch norm, 4 images of 3x256x256, binary cross entropy, SGD"}, unet},
+    {{"lstm512", "LSTM cell of 256 over 512 steps, batch 32, a read-out and a squared error every step, SGD"}, lstm512},
+    {{"rnn512", "the same with a tanh cell"}, rnn512},
+};
+
+}  // namespace
+
+std::int64_t batch_size(const ModelOptions& options, std::int64_t usual) {
+  if (options.batch < 0) fail("[model] a batch of {} samples: it must be positive", options.batch);
+  return options.batch > 0 ? options.batch : usual;
+}
+
+Tensor random_tensor(const Type& type, std::int64_t below, std::uint64_t seed) {
+  if (below == 0) return nn::normal(type.shape, 1, seed);
+  Random random(seed);
+  Tensor t = Tensor::empty({DType::i64, type.shape});
+  for (std::int64_t& x : t.span<std::int64_t>()) x = random.below(below);
+  return t.to(type.dtype);
+}
+
+std::function<std::vector<Tensor>(std::uint64_t)> random_batches(const std::vector<Type>& batch, std::int64_t x_below,
+                                                                 std::int64_t y_below) {
+  return [=](std::uint64_t seed) -> std::vector<Tensor> {
+    return {random_tensor(batch[0], x_below, 2 * seed), random_tensor(batch[1], y_below, 2 * seed + 1)};
+  };
+}
+
+void start_for_relu(nn::Parameter& weight, nn::Seed seed) {
+  const Shape& shape = weight.type().shape;
+  auto inputs = static_cast<double>(shape.elements() / shape[0]);
+  weight.set(nn::normal(shape, std::sqrt(2 / inputs), seed));
+}
+
+}  // namespace models
+
+std::vector<ModelInfo> built_in_models() {
+  std::vector<ModelInfo> all;
+  for (const models::Entry& entry : models::table) all.push_back(entry.info);
+  return all;
+}
+
+BuiltInModel built_in_model(std::string_view name, const ModelOptions& options) {
+  nn::set_seed(options.seed);
+  std::string names;
+  for (const models::Entry& entry : models::table) {
+    names += (names.empty() ? "" : ", ") + std::string(entry.info.name);
+    if (entry.info.name != name) continue;
+    BuiltInModel model = entry.make(options);
+    model.name = name;
+    return model;
+  }
+  fail("[model] there is no model '{}': choose from {}", name, names);
+}
+
+std::int64_t BuiltInModel::parameter_count() const {
+  std::int64_t count = 0;
+  for (const nn::Named& p : parameters)
+    if (p.parameter.trainable()) count += p.parameter.type().elements();
+  return count;
+}
+
+}  // namespace reprise

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a family of models.
+#pragma once
+
+#include "reprise/models.h"
+
+namespace reprise::models {
+
+BuiltInModel mlp(const ModelOptions& options);
+struct GptSize {
+  std::int64_t layers, width, heads, tokens, batch, vocabulary;
+};
+BuiltInModel gpt(const ModelOptions& options, const GptSize& size);
+BuiltInModel resnet18(const ModelOptions& options);
+BuiltInModel resnet50(const ModelOptions& options);
+BuiltInModel vgg16(const ModelOptions& options);
+BuiltInModel unet(const ModelOptions& options);
+BuiltInModel lstm512(const ModelOptions& options);
+BuiltInModel rnn512(const ModelOptions& options);
+
+std::int64_t batch_size(const ModelOptions& options, std::int64_t usual);
+
+/// A model of a layer struct that is shared by its loss and its fields.
+template <class Net, class Loss>
+BuiltInModel model_of(Net net, std::vector<Type> batch, Loss loss) {
+  auto shared = std::make_shared<Net>(std::move(net));
+  return {.parameters = nn::parameters(*shared),
+          .batch = std::move(batch),
+          .loss = [shared, loss](const Values& v) -> Values { return {loss(*shared, v[0], v[1])}; }};
+}
+
+/// Floats from the standard normal distribution, or integers below `below`.
+Tensor random_tensor(const Type& type, std::int64_t below, std::uint64_t seed);
+/// x normal (or below `x_below`), y the same; both from one seed.
+std::function<std::vector<Tensor>(std::uint64_t)> random_batches(const std::vector<Type>& batch, std::int64_t x_below,
+                                                                 std::int64_t y_below);
+
+/// Weights from the normal distribution of variance 2 / (inputs of an element), as rectifiers want it (He et al. 2015).
+void start_for_relu(nn::Parameter& weight, nn::Seed seed);
+
+}  // namespace reprise::models

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent cells unrolled over a sequence, with a read-out and a squared error at every step.
+#include "models/models.h"
+
+namespace reprise::models {
+namespace {
+
+template <class Cell>
+struct Recurrent {
+  Cell cell;
+  nn::Linear read;
+  std::int64_t hidden;
+
+  Value loss(const Value& x, const Value& y) const {
+    std::int64_t steps = x.shape()[0], batch = x.shape()[1];
+    Value h = Tensor::zeros({DType::f32, {batch, hidden}}), c = h, total;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      Value now = squeeze(slice(x, 0, t, t + 1), {0}), wanted = squeeze(slice(y, 0, t, t + 1), {0});
+      if constexpr (std::is_same_v<Cell, nn::LstmCell>)
+        std::tie(h, c) = cell(now, h, c);
+      else
+        h = cell(now, h);
+      Value error = mse(read(h), wanted) * (1.0 / static_cast<double>(steps));
+      total = total ? total + error : error;
+    }
+    return total;
+  }
+  nn::Fields fields() { return reprise::fields("cell", cell, "read", read); }
+};
+
+template <class Cell>
+BuiltInModel recurrent(const ModelOptions& options) {
+  std::int64_t steps = options.small ? 24 : 512, batch = batch_size(options, options.small ? 4 : 32);
+  std::int64_t inputs = options.small ? 6 : 64, hidden = options.small ? 12 : 256;
+  using Net = Recurrent<Cell>;
+  Net net{Cell(inputs, hidden), nn::Linear(hidden, inputs), hidden};
+  Type type{DType::f32, {steps, batch, inputs}};
+  BuiltInModel model =
+      model_of(std::move(net), {type, type}, [](const Net& f, const Value& x, const Value& y) { return f.loss(x, y); });
+  model.rule = optim::Sgd{{.lr = 0.01}}.rule();
+  model.random_batch = random_batches(model.batch, 0, 0);
+  return model;
+}
+
+}  // namespace
+
+BuiltInModel lstm512(const ModelOptions& options) { return recurrent<nn::LstmCell>(options); }
+BuiltInModel rnn512(const ModelOptions& options) { return recurrent<nn::RnnCell>(options); }
+
+}  // namespace reprise::models

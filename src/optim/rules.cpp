@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers as rules over fused updates, and clipping.
+#include <cmath>
+
+#include "base/error.h"
+#include "reprise/ops.h"
+#include "reprise/optim.h"
+
+namespace reprise::optim {
+namespace {
+
+std::int64_t flag(bool b) { return b ? 1 : 0; }
+
+void require(bool ok, std::string_view who, std::string_view what) {
+  if (!ok) fail("[{}] {}", who, what);
+}
+
+Rule adam_rule(const AdamOptions& o, bool decoupled) {
+  require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "Adam", "the betas must be in [0, 1)");
+  return {"adam_update",
+          {{"beta1", o.beta1},
+           {"beta2", o.beta2},
+           {"eps", o.eps},
+           {"weight_decay", o.weight_decay},
+           {"decoupled", flag(decoupled)}},
+          2,
+          0,
+          o.lr,
+          o.schedule};
+}
+
+}  // namespace
+
+Rule Sgd::rule() const {
+  require(!options.nesterov || (options.momentum > 0 && options.dampening == 0), "Sgd",
+          "Nesterov's form needs momentum and no dampening");
+  if (options.momentum == 0)
+    return {"sgd_update", {{"weight_decay", options.weight_decay}}, 0, 0, options.lr, options.schedule};
+  return {"momentum_update",
+          {{"momentum", options.momentum},
+           {"dampening", options.dampening},
+           {"weight_decay", options.weight_decay},
+           {"nesterov", flag(options.nesterov)}},
+          1,
+          0,
+          options.lr,
+          options.schedule};
+}
+
+Rule Adam::rule() const { return adam_rule(options, false); }
+Rule AdamW::rule() const { return adam_rule(options, true); }
+
+Rule RAdam::rule() const {
+  return {"radam_update",
+          {{"beta1", options.beta1},
+           {"beta2", options.beta2},
+           {"eps", options.eps},
+           {"weight_decay", options.weight_decay}},
+          2,
+          0,
+          options.lr,
+          options.schedule};
+}
+
+Rule Adagrad::rule() const {
+  return {"adagrad_update",
+          {{"lr_decay", options.lr_decay}, {"eps", options.eps}, {"weight_decay", options.weight_decay}},
+          1,
+          options.initial,
+          options.lr,
+          options.schedule};
+}
+
+Rule RmsProp::rule() const {
+  return {"rmsprop_update",
+          {{"alpha", options.alpha},
+           {"eps", options.eps},
+           {"momentum", options.momentum},
+           {"weight_decay", options.weight_decay},
+           {"centered", flag(options.centered)}},
+          3,
+          0,
+          options.lr,
+          options.schedule};
+}
+
+Rule Lamb::rule() const {
+  return {"lamb_update",
+          {{"beta1", options.beta1},
+           {"beta2", options.beta2},
+           {"eps", options.eps},
+           {"weight_decay", options.weight_decay}},
+          2,
+          0,
+          options.lr,
+          options.schedule};
+}
+
+Rule Lars::rule() const {
+  return {"lars_update",
+          {{"momentum", options.momentum},
+           {"weight_decay", options.weight_decay},
+           {"trust", options.trust},
+           {"eps", options.eps}},
+          1,
+          0,
+          options.lr,
+          options.schedule};
+}
+
+namespace {
+
+struct NamedRule {
+  std::string_view name;
+  Rule (*make)();
+};
+constexpr NamedRule named_rules[] = {
+    {"sgd", [] { return Sgd{}.rule(); }},         {"momentum", [] { return Sgd{{.momentum = 0.9}}.rule(); }},
+    {"adam", [] { return Adam{}.rule(); }},       {"adamw", [] { return AdamW{}.rule(); }},
+    {"adagrad", [] { return Adagrad{}.rule(); }}, {"rmsprop", [] { return RmsProp{}.rule(); }},
+    {"radam", [] { return RAdam{}.rule(); }},     {"lamb", [] { return Lamb{}.rule(); }},
+    {"lars", [] { return Lars{}.rule(); }},
+};
+
+}  // namespace
+
+Rule rule_named(std::string_view name) {
+  for (const NamedRule& known : named_rules)
+    if (known.name == name) return known.make();
+  fail("[optimizer] there is no optimizer '{}': choose from {}", name, rule_names());
+}
+
+std::string rule_names() {
+  std::string names;
+  for (const NamedRule& known : named_rules) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  return names;
+}
+
+std::vector<nn::Parameter> Rule::start(const nn::Parameter& parameter) const {
+  std::vector<nn::Parameter> states;
+  for (int i = 0; i < state_count; ++i) states.emplace_back(parameter.type(), initial_state, false);
+  if (lookahead_every > 0) states.emplace_back(parameter.value().clone(), false);
+  return states;
+}
+
+Values Rule::apply(const Value& parameter, const Values& states, const Value& gradient, const Value& step_rate,
+                   const Value& step) const {
+  Values inputs = {parameter};
+  inputs.insert(inputs.end(), states.begin(), states.begin() + state_count);
+  inputs.insert(inputs.end(), {gradient, step_rate, step});
+  Values next = record(*find_op(op), inputs, attributes);
+  if (lookahead_every <= 0) return next;
+  Values ahead = record(*find_op("lookahead_update"), {parameter, states.back(), next[0], step_rate, step},
+                        {{"every", lookahead_every}, {"alpha", lookahead_alpha}});
+  next[0] = ahead[0];
+  next.push_back(ahead[1]);
+  return next;
+}
+
+Values clip_by_norm(const Values& gradients, double largest) {
+  require(largest > 0, "clip_by_norm", "the largest norm must be positive");
+  if (gradients.empty()) return {};
+  Value total;
+  for (const Value& g : gradients) total = total ? total + sum(square(g)) : sum(square(g));
+  Value norm = sqrt(total);
+  Value finite = less(abs(norm), Value(Tensor::scalar(INFINITY, norm.dtype())));
+  Value one = Tensor::scalar(1, norm.dtype());
+  Value scale = where(finite, minimum(largest / (norm + 1e-6), one), one);
+  Values clipped;
+  for (const Value& g : gradients) clipped.push_back(g * scale);
+  return clipped;
+}
+
+Values clip_by_value(const Values& gradients, double largest) {
+  require(largest > 0, "clip_by_value", "the largest value must be positive");
+  Values clipped;
+  for (const Value& g : gradients) clipped.push_back(clamp(g, -largest, largest));
+  return clipped;
+}
+
+}  // namespace reprise::optim

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/record_step.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace reprise {
+namespace {
+
+class StepRecorder {
+ public:
+  StepRecorder(const StepParts& step, const StepOptions& options, int parts)
+      : step_(step), options_(options), parts_(parts) {}
+
+  Values record(const Values& batch) {
+    Value total;
+    Values slopes;
+    for (int i = 0; i < parts_; ++i) {
+      Value y = loss_of(part(batch, i));
+      Values more = gradients(y, parameters(y, i));
+      for (std::size_t k = 0; k < more.size(); ++k) {
+        if (i == 0)
+          slopes.push_back(more[k]);
+        else
+          slopes[k] = slopes[k] + more[k];
+      }
+      total = i == 0 ? y : total + y;
+    }
+    update(total, clipped(slopes));
+    return {total};
+  }
+
+ private:
+  Values part(const Values& batch, int i) const {
+    if (parts_ == 1) return batch;
+    Values rows;
+    for (const Value& v : batch) {
+      std::int64_t size = v.rank() == 0 ? 0 : v.shape()[0] / parts_;
+      if (size == 0 || v.shape()[0] % parts_ != 0)
+        fail("[train_step] a batch of {} cannot be worked through in {} equal parts", to_string(v.type()), parts_);
+      rows.push_back(slice(v, 0, i * size, (i + 1) * size));
+    }
+    return rows;
+  }
+
+  Value loss_of(const Values& batch) const {
+    Values outputs = step_.loss(batch);
+    if (outputs.size() != 1 || !outputs[0] || outputs[0].rank() != 0 || !is_float(outputs[0].dtype()))
+      fail("[train_step] the loss must be one float scalar: {}",
+           outputs.size() == 1 && outputs[0] ? "it is " + to_string(outputs[0].type()) + ", take its mean or sum"
+                                             : "the function gives " + std::to_string(outputs.size()) + " values");
+    if (parts_ > 1 && !outputs[0].graph()->updates.empty())
+      fail(
+          "[train_step] a layer updates itself from the batch it sees (batch norm does): parts of the batch would give "
+          "another result than the whole, so it cannot be trained with .accumulate");
+    return parts_ == 1 ? outputs[0] : outputs[0] * (1.0 / parts_);
+  }
+
+  // Those that the loss depends on are in its graph by now; the others are not trained.
+  Values parameters(const Value& y, int i) {
+    if (i == 0)
+      for (const Trained& t : step_.trained)
+        if (t.parameter.trainable() &&
+            std::ranges::any_of(y.graph()->captures, [&](const Capture& c) { return c.state == t.parameter.state(); }))
+          used_.push_back(&t);
+    if (used_.empty())
+      fail("[train_step] the loss depends on no parameter that may be trained: check the model's fields()");
+    Values wrt;
+    for (const Trained* t : used_) wrt.push_back(t->parameter.in(y));
+    return wrt;
+  }
+
+  Values clipped(Values slopes) const {
+    if (options_.clip_value > 0) slopes = optim::clip_by_value(slopes, options_.clip_value);
+    if (options_.clip_norm > 0) slopes = optim::clip_by_norm(slopes, options_.clip_norm);
+    return slopes;
+  }
+
+  void update(const Value& y, const Values& slopes) const {
+    Value rate = step_.rate.in(y), steps = step_.steps.in(y);
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      Values states;
+      for (const nn::Parameter& s : used_[i]->states) states.push_back(s.in(y));
+      Values next = step_.rule.apply(used_[i]->parameter.in(y), states, slopes[i], rate, steps);
+      used_[i]->parameter.update(next[0]);
+      for (std::size_t k = 0; k < states.size(); ++k) used_[i]->states[k].update(next[k + 1]);
+    }
+    step_.steps.update(steps + Value(Tensor::scalar(1, DType::i64)));
+  }
+
+  const StepParts& step_;
+  const StepOptions& options_;
+  int parts_;
+  std::vector<const Trained*> used_;
+};
+
+}  // namespace
+
+Graph record_step(const StepParts& step, const StepOptions& options, int parts, std::span<const Type> batch) {
+  StepRecorder recorder(step, options, parts);
+  return trace([&](const Values& v) { return recorder.record(v); }, batch);
+}
+
+}  // namespace reprise

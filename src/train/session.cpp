@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "reprise/nn.h"
+
+namespace reprise {
+namespace {
+
+using State = nn::Parameter::State;
+
+State& state_of(const Capture& capture) { return *static_cast<State*>(capture.state.get()); }
+
+void copy(const Tensor& to, const Tensor& from) {
+  if (to.bytes() > 0) std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
+}
+
+void fill(const Tensor& place, double value) {
+  bool is_zero = value == 0;
+  if (is_zero && place.bytes() > 0) std::memset(place.data(), 0, static_cast<std::size_t>(place.bytes()));
+  if (!is_zero) copy(place, Tensor::full(place.type(), value));
+}
+
+// One after another, so that no more than one value is held twice.
+void bind(Executor& executor) {
+  for (const Capture& c : executor.program().graph.captures) {
+    State& state = state_of(c);
+    Tensor place = executor.pinned(c.input);
+    if (state.present && state.value.data() == place.data()) continue;
+    if (state.present)
+      copy(place, state.value);
+    else
+      fill(place, state.fill);
+    state.value = place;
+    state.present = true;
+  }
+}
+
+}  // namespace
+
+Session::~Session() { release(); }
+
+void Session::choose(const std::string& key, const std::function<Built()>& make) {
+  auto found = built_.find(key);
+  if (found == built_.end()) found = built_.emplace(key, make()).first;
+  current_ = &found->second;
+}
+
+Executor& Session::executor() {
+  if (loaded_ != current_) {
+    release();
+    executor_ = std::make_unique<Executor>(
+        current_->program, ExecuteOptions{options_.poison, options_.verify_recompute, options_.timeline});
+    loaded_ = current_;
+    bind(*executor_);
+    executor_->touch();
+  } else {
+    bind(*executor_);
+  }
+  return *executor_;
+}
+
+void Session::release() {
+  if (!executor_) return;
+  for (const Capture& c : executor_->program().graph.captures) {
+    State& state = state_of(c);
+    if (state.value.data() == executor_->pinned(c.input).data()) state.value = state.value.clone();
+  }
+  executor_.reset();
+  loaded_ = nullptr;
+}
+
+const PlanResult& Session::plan(std::string_view who) const {
+  if (!current_) fail("[{}] nothing is compiled yet: run it, or compile it for the types of its inputs", who);
+  return current_->plan;
+}
+
+std::int64_t Session::arena_bytes(std::string_view who) const {
+  plan(who);
+  return current_->program.arena_bytes;
+}
+
+const std::vector<Moment>& Session::timeline(std::string_view who) const {
+  if (!executor_ || !options_.timeline) fail("[{}] there is no timeline: set .timeline and run", who);
+  return executor_->timeline();
+}
+
+void write_inputs(const Executor& executor, std::span<const Tensor> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Tensor place = executor.pinned(executor.program().graph.inputs[i]);
+    if (place.data() != inputs[i].data()) copy(place, inputs[i]);
+  }
+}
+
+std::vector<Type> types_of(std::span<const Tensor> tensors) {
+  std::vector<Type> types;
+  for (const Tensor& t : tensors) types.push_back(t.type());
+  return types;
+}
+
+}  // namespace reprise

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reprise/train.h"
+
+#include "base/error.h"
+#include "train/record_step.h"
+#include "train/session.h"
+
+namespace reprise {
+namespace {
+
+CompileOptions compile_options(const StepOptions& o) {
+  return {o.budget, o.planning, o.measure, o.profile, o.poison, o.verify_recompute, o.timeline};
+}
+
+StepOptions checked(StepOptions options) {
+  if (options.accumulate < 0)
+    fail("[train_step] .accumulate is {}: it must be at least 1, or 0 for the fastest", options.accumulate);
+  if (!(options.clip_norm >= 0) || !(options.clip_value >= 0))
+    fail("[train_step] clipping to {} and {}: both must be positive, or 0 for none", options.clip_norm,
+         options.clip_value);
+  return options;
+}
+
+}  // namespace
+
+struct TrainStep::Impl {
+  StepOptions options;
+  StepParts step;
+  Session session;
+  std::map<std::string, int> parts = {};  // by batch types, where they were to be chosen
+  std::string key = {};                   // of what is in use
+  std::vector<Type> types = {};           // of its batch
+  std::vector<char> trainable = {};       // which parameters it trains
+
+  // Which parameters are trained is part of what is compiled.
+  std::string key_for(std::span<const Type> batch) const {
+    std::string text = key_of(batch);
+    for (const Trained& t : step.trained) text += t.parameter.trainable() ? '+' : '-';
+    return text;
+  }
+
+  // Whether what is in use does for this batch; allocates nothing.
+  bool fits(std::span<const Tensor> batch) const {
+    if (types.size() != batch.size() || trainable.size() != step.trained.size()) return false;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (types[i] != batch[i].type()) return false;
+    for (std::size_t i = 0; i < trainable.size(); ++i)
+      if ((trainable[i] != 0) != step.trained[i].parameter.trainable()) return false;
+    return true;
+  }
+
+  void choose(std::span<const Type> batch) {
+    key = key_for(batch);
+    types.clear();
+    trainable.clear();
+    session.choose(key, [&] { return options.accumulate > 0 ? built(batch, options.accumulate) : fastest(batch); });
+    types.assign(batch.begin(), batch.end());
+    for (const Trained& t : step.trained) trainable.push_back(t.parameter.trainable());
+  }
+
+  Prepared prepared(std::span<const Type> batch, int count) const {
+    return prepare(record_step(step, options, count, batch), session.options());
+  }
+
+  Built built(std::span<const Type> batch, int count) {
+    parts[key] = count;
+    return build(prepared(batch, count), session.options());
+  }
+
+  // Parts are tried by doubling; once one fits, more of them only add work as soon as they stop helping.
+  Built fastest(std::span<const Type> batch) {
+    std::int64_t size = batch.empty() || batch[0].shape.rank() == 0 ? 1 : batch[0].shape[0];
+    std::optional<Built> best;
+    std::string why;
+    std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
+    for (int count = 1; count <= size; count *= 2) {
+      if (size % count != 0) break;
+      try {
+        Built next = built(batch, count);
+        if (best && next.plan.cost >= best->plan.cost) break;
+        best = std::move(next);
+        best_parts_ = count;
+      } catch (const NoScheduleFits& e) {
+        if (e.smallest_budget < smallest) why = e.what(), smallest = e.smallest_budget;
+      }
+    }
+    if (!best) throw NoScheduleFits(why, smallest);
+    parts[key] = best_parts_;
+    return std::move(*best);
+  }
+
+  double run(std::span<const Tensor> batch) {
+    if (!fits(batch)) choose(types_of(batch));
+    Executor& executor = session.executor();
+    double rate = step.rule.rate_at(static_cast<std::int64_t>(step.steps.value().item()));
+    step.rate.value().span<float>()[0] = static_cast<float>(rate);
+    write_inputs(executor, batch);
+    executor.run();
+    return executor.output(0).item();
+  }
+
+  int best_parts_ = 1;
+};
+
+TrainStep::TrainStep(Function loss, nn::Fields parameters, optim::Rule rule, StepOptions options)
+    : impl_(new Impl{checked(options), {std::move(loss), std::move(rule), {}}, Session(compile_options(options))}) {
+  for (const nn::Named& p : parameters)
+    impl_->step.trained.push_back({p.name, p.parameter, impl_->step.rule.start(p.parameter)});
+}
+TrainStep::~TrainStep() = default;
+TrainStep::TrainStep(TrainStep&&) noexcept = default;
+TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
+
+double TrainStep::run(std::span<const Tensor> batch) { return impl_->run(batch); }
+void TrainStep::compile(std::span<const Type> batch) { impl_->choose(batch); }
+
+Graph TrainStep::graph(std::span<const Type> batch) const {
+  return record_step(impl_->step, impl_->options, std::max(1, impl_->options.accumulate), batch);
+}
+
+const PlanResult& TrainStep::plan() const { return impl_->session.plan("train_step"); }
+std::int64_t TrainStep::arena_bytes() const { return impl_->session.arena_bytes("train_step"); }
+const std::vector<Moment>& TrainStep::timeline() const { return impl_->session.timeline("train_step"); }
+int TrainStep::parts() const {
+  plan();
+  return impl_->parts.at(impl_->key);
+}
+
+Tensor TrainStep::batch(std::size_t i) const {
+  plan();
+  Executor& executor = impl_->session.executor();
+  return executor.pinned(executor.program().graph.inputs[i]);
+}
+
+std::int64_t TrainStep::steps() const { return static_cast<std::int64_t>(impl_->step.steps.value().item()); }
+
+nn::Fields TrainStep::state() const {
+  nn::Fields all;
+  for (const Trained& t : impl_->step.trained) {
+    all.push_back({t.name, t.parameter});
+    for (std::size_t k = 0; k < t.states.size(); ++k)
+      all.push_back({"optimizer." + t.name + "." + std::to_string(k), t.states[k]});
+  }
+  all.push_back({"optimizer.steps", impl_->step.steps});
+  return all;
+}
+
+}  // namespace reprise

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step allocates nothing once it is compiled: every operator new of the process is counted, but for those that the
+// kernel library makes itself while it runs a primitive.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "reprise/models.h"
+#include "train/outcome.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+bool is_kernel_library(const void* caller) {
+  Dl_info info;
+  return dladdr(caller, &info) != 0 && info.dli_fname && std::strstr(info.dli_fname, "libdnnl");
+}
+
+void* counted(std::size_t size, std::size_t alignment, const void* caller) {
+  if (!is_kernel_library(caller)) ++allocations;
+  std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* block =
+      alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, rounded) : std::malloc(size ? size : 1);
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, 1, __builtin_return_address(0)); }
+void* operator new[](std::size_t size) { return counted(size, 1, __builtin_return_address(0)); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
+void* operator new[](std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+void operator delete[](void* block, std::size_t) noexcept { std::free(block); }
+void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
+void operator delete[](void* block, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+
+namespace reprise {
+namespace {
+
+std::int64_t allocations_in_third_step(std::string_view name) {
+  BuiltInModel model = built_in_model(name, {.small = true});
+  TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
+  step.compile(model.batch);
+  std::vector<Tensor> batch = model.random_batch(1);
+  step.run(batch);
+  step.run(batch);
+  std::int64_t before = allocations;
+  step.run(batch);
+  return allocations - before;
+}
+
+TEST(Steps, AllocateNothingOnceCompiled) {
+  for (const ModelInfo& info : built_in_models()) EXPECT_EQ(allocations_in_third_step(info.name), 0) << info.name;
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reprise/train.h"
+
+#include <thread>
+
+#include "base/random.h"
+#include "message.h"
+#include "train/outcome.h"
+
+namespace reprise {
+namespace {
+
+Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
+  Random random(seed);
+  Tensor t = Tensor::empty({DType::f32, shape});
+  for (float& x : t.span<float>()) x = static_cast<float>(random.uniform(-1, 1));
+  return t;
+}
+
+std::vector<Tensor> square_batch(std::int64_t rows, std::int64_t width) {
+  return {random_tensor({rows, width}, 1), random_tensor({rows, width}, 2)};
+}
+
+nn::Sequential deep_mlp(int layers, std::int64_t width) {
+  nn::Sequential model;
+  for (int i = 0; i < layers; ++i) {
+    model.add(nn::Linear(width, width, true, static_cast<nn::Seed>(10 * i)));
+    model.add(reprise::tanh);
+  }
+  return model;
+}
+
+template <class Model>
+Subject subject(Model model, const optim::Rule& rule, std::vector<Tensor> batch) {
+  auto shared = std::make_shared<Model>(std::move(model));
+  Function loss = [shared](const Values& v) -> Values { return {mse((*shared)(v[0]), v[1])}; };
+  return {loss, nn::parameters(*shared), rule, std::move(batch)};
+}
+
+template <class Optimizer>
+void expect_same_bits_with(const Optimizer& optimizer) {
+  expect_same_bits_under_budgets([&] { return subject(deep_mlp(6, 24), optimizer.rule(), square_batch(64, 24)); });
+}
+
+TEST(TrainStep, GivesTheSameBitsUnderEveryBudgetWithEveryOptimizer) {
+  expect_same_bits_with(optim::Sgd{{.lr = 0.1}});
+  expect_same_bits_with(optim::Sgd{{.lr = 0.1, .momentum = 0.9, .nesterov = true}});
+  expect_same_bits_with(optim::Adam{{.lr = 0.01}});
+  expect_same_bits_with(optim::AdamW{});
+  expect_same_bits_with(optim::Adagrad{});
+  expect_same_bits_with(optim::RmsProp{{.momentum = 0.5, .centered = true}});
+  expect_same_bits_with(optim::RAdam{});
+  expect_same_bits_with(optim::Lamb{});
+  expect_same_bits_with(optim::Lars{});
+  expect_same_bits_with(optim::Lookahead<optim::Adam>{{{.lr = 0.01}}, 2});
+}
+
+struct WithDropout {
+  nn::Linear a{24, 48, true, 1}, b{48, 48, true, 2}, c{48, 24, true, 3};
+  nn::Dropout drop{0.3, 4};
+  Value operator()(const Value& x) const { return c(drop(gelu(b(drop(gelu(a(x))))))); }
+  nn::Fields fields() { return reprise::fields("a", a, "b", b, "c", c, "drop", drop); }
+};
+
+TEST(TrainStep, DropoutMasksComeBackIdentical) {
+  expect_same_bits_under_budgets([] { return subject(WithDropout(), optim::Sgd{}.rule(), square_batch(64, 24)); });
+}
+
+TEST(TrainStep, DropoutDrawsOtherMasksEveryStepAndEveryUse) {
+  nn::Dropout drop(0.5, 1);
+  nn::Parameter w(Tensor::full({DType::f32, {256}}, 1));
+  auto outputs = std::make_shared<int>(0);
+  Compiled f([&](const Values& v) -> Values { return {drop(v[0]), drop(v[0] * 1.0)}; }, {.measure = false});
+  Tensor ones = Tensor::full({DType::f32, {256}}, 1);
+  std::vector<Tensor> first = f(ones), second = f(ones);
+  EXPECT_FALSE(same_bits(first[0], first[1]));
+  EXPECT_FALSE(same_bits(first[0], second[0]));
+}
+
+struct Tied {
+  nn::Linear shared{24, 24, true, 1};
+  nn::Parameter scale{Tensor::full({DType::f32, {24}}, 1)};
+  Value operator()(const Value& x) const {
+    Value h = x;
+    for (int i = 0; i < 6; ++i) h = tanh(shared(h)) * scale.in(x);
+    return linear(h, shared.weight.in(x));
+  }
+  nn::Fields fields() { return reprise::fields("shared", shared, "scale", scale); }
+};
+
+TEST(TrainStep, TiedWeightsGiveTheSameBits) {
+  expect_same_bits_under_budgets([] { return subject(Tied(), optim::Adam{}.rule(), square_batch(64, 24)); });
+}
+
+TEST(TrainStep, AnUnusedOutputGivesTheSameBits) {
+  expect_same_bits_under_budgets([] {
+    Subject s = subject(deep_mlp(6, 24), optim::Sgd{}.rule(), square_batch(64, 24));
+    Function inner = s.loss;
+    s.loss = [inner](const Values& v) -> Values {
+      split(exp(v[0]), 2, 0);  // recorded, never used
+      Values halves = split(v[0] * 2.0, 2, 1);
+      return {inner(v)[0] + mean(halves[0])};
+    };
+    return s;
+  });
+}
+
+TEST(TrainStep, FrozenParametersStayAndGiveTheSameBits) {
+  auto make = [] {
+    Subject s = subject(deep_mlp(6, 24), optim::Adam{}.rule(), square_batch(64, 24));
+    for (std::size_t i = 0; i < 6; ++i) s.parameters[i].parameter.train(false);
+    return s;
+  };
+  expect_same_bits_under_budgets(make);
+  Subject before = make();
+  Outcome after = train(make(), {.measure = false});
+  EXPECT_TRUE(same_bits(before.parameters[0].parameter.value(), after.state[0].parameter.value()));
+  EXPECT_FALSE(same_bits(before.parameters[6].parameter.value(), after.state[18].parameter.value()));
+}
+
+struct WithBatchNorm {
+  nn::Conv a{2, 6, {3, 3}, {.pads = {1}}, false, 1}, b{6, 2, {3, 3}, {.pads = {1}}, false, 2};
+  nn::BatchNorm norm{6};
+  Value operator()(const Value& x) const { return b(relu(norm(a(x)))); }
+  nn::Fields fields() { return reprise::fields("a", a, "norm", norm, "b", b); }
+};
+
+TEST(TrainStep, RunningStatisticsChangeOnceAStep) {
+  std::vector<Tensor> images = {random_tensor({4, 2, 8, 8}, 1), random_tensor({4, 2, 8, 8}, 2)};
+  auto make = [&] { return subject(WithBatchNorm(), optim::Sgd{{.lr = 0}}.rule(), images); };
+  expect_same_bits_under_budgets(make);
+  // With a rate of 0 every step sees the same batch mean m, so three steps leave m (1 - 0.9^3).
+  WithBatchNorm model;
+  Compiled first([&](const Values& v) -> Values { return {mean(model.a(v[0]), {0, 2, 3})}; }, {.measure = false});
+  std::vector<float> m = first(images[0])[0].to_vector<float>();
+  Outcome outcome = train(make(), {.measure = false});
+  for (const nn::Named& s : outcome.state) {
+    if (s.name != "norm.running_mean") continue;
+    std::vector<float> kept = s.parameter.value().to_vector<float>();
+    for (std::size_t i = 0; i < m.size(); ++i) EXPECT_NEAR(kept[i], m[i] * (1 - 0.9 * 0.9 * 0.9), 1e-5);
+  }
+}
+
+TEST(TrainStep, RefusesOneByteLessThanTheSmallestBudget) {
+  Subject s = subject(deep_mlp(6, 24), optim::Sgd{}.rule(), square_batch(64, 24));
+  std::vector<Type> types = {s.batch[0].type(), s.batch[1].type()};
+  std::int64_t smallest = 0;
+  try {
+    TrainStep(s.loss, s.parameters, s.rule, {.budget = 1000, .measure = false}).compile(types);
+    FAIL();
+  } catch (const NoScheduleFits& e) {
+    EXPECT_EQ(std::string(e.what()).find("no schedule fits 1000 B: the smallest budget is "), 0u) << e.what();
+    smallest = e.smallest_budget;
+  }
+  MemoryScope scope;
+  EXPECT_THROW(TrainStep(s.loss, s.parameters, s.rule, {.budget = smallest - 1, .measure = false}).compile(types),
+               NoScheduleFits);
+  TrainStep step(s.loss, s.parameters, s.rule, {.budget = smallest, .measure = false});
+  step.run(s.batch);
+  EXPECT_LE(step.arena_bytes(), smallest);
+}
+
+TEST(TrainStep, PartsOfABatchGiveTheGradientOfTheWhole) {
+  auto make = [] { return subject(deep_mlp(3, 8), optim::Sgd{{.lr = 0.5}}.rule(), square_batch(16, 8)); };
+  Outcome whole = train(make(), {.measure = false}), parts = train(make(), {.accumulate = 4, .measure = false});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(whole.losses[i], parts.losses[i], 1e-5);
+  for (std::size_t i = 0; i < 6; ++i) {
+    std::vector<float> a = whole.state[i].parameter.value().to_vector<float>(),
+                       b = parts.state[i].parameter.value().to_vector<float>();
+    for (std::size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-5);
+  }
+  EXPECT_LT(parts.arena_bytes, whole.arena_bytes);
+}
+
+TEST(TrainStep, ChoosesAsManyPartsAsTheBudgetNeeds) {
+  auto make = [] { return subject(deep_mlp(3, 8), optim::Sgd{}.rule(), square_batch(256, 8)); };
+  Subject s = make();
+  TrainStep ample(s.loss, s.parameters, s.rule, {.accumulate = 0, .measure = false});
+  ample.run(s.batch);
+  EXPECT_EQ(ample.parts(), 1);
+  TrainStep tight(s.loss, s.parameters, s.rule, {.budget = ample.arena_bytes() / 2, .accumulate = 0, .measure = false});
+  tight.run(s.batch);
+  EXPECT_GT(tight.parts(), 1);
+}
+
+TEST(TrainStep, SaysWhyBatchNormCannotBeTrainedInParts) {
+  Subject s =
+      subject(WithBatchNorm(), optim::Sgd{}.rule(), {random_tensor({4, 2, 8, 8}, 1), random_tensor({4, 2, 8, 8}, 2)});
+  std::string why = message_of([&] { train(s, {.accumulate = 2, .measure = false}); });
+  EXPECT_NE(why.find("batch norm"), std::string::npos) << why;
+}
+
+TEST(TrainStep, ClippingByNormLimitsTheStep) {
+  auto moved = [](double clip) {
+    nn::Parameter w(Tensor{0, 0, 0});
+    Function loss = [w](const Values& v) -> Values { return {sum(w.in(v[0]) * v[0])}; };
+    TrainStep step(loss, {{"w", w}}, optim::Sgd{{.lr = 1}}.rule(), {.clip_norm = clip, .measure = false});
+    step(Tensor{3, 0, 4});
+    return w.value().to_vector<double>();
+  };
+  EXPECT_EQ(moved(0), (std::vector<double>{-3, 0, -4}));
+  std::vector<double> clipped = moved(1);
+  EXPECT_NEAR(clipped[0], -0.6, 1e-5);
+  EXPECT_NEAR(clipped[2], -0.8, 1e-5);
+}
+
+TEST(TrainStep, AnErrorInAStepLeavesItUsable) {
+  nn::Embedding table(4, 3, 1);
+  TrainStep step =
+      train_step(table, optim::Sgd{}, {.measure = false}, [&](const Value& i) { return sum(square(table(i))); });
+  auto indices = [](std::int64_t i) { return Tensor::from(std::vector<std::int64_t>{0, i}, {2}); };
+  double before = step(indices(1));
+  EXPECT_THROW(step(indices(9)), Error);
+  EXPECT_EQ(step.steps(), 1);
+  EXPECT_LT(step(indices(1)), before);
+}
+
+TEST(TrainStep, OtherBatchTypesAreCompiledOnceAndShareTheParameters) {
+  nn::Sequential model = deep_mlp(2, 8);
+  TrainStep step = train_step(model, optim::Sgd{{.lr = 0.1}}, {.measure = false},
+                              [&](const Value& x) { return mean(square(model(x))); });
+  double first = step(random_tensor({16, 8}, 1));
+  step(random_tensor({4, 8}, 2));
+  EXPECT_EQ(step.steps(), 2);
+  EXPECT_LT(step(random_tensor({16, 8}, 1)), first);
+}
+
+TEST(TrainStep, ParametersOutliveTheStepAndItsArena) {
+  nn::Linear layer(3, 2, true, 1);
+  {
+    TrainStep step =
+        train_step(layer, optim::Sgd{}, {.measure = false}, [&](const Value& x) { return sum(square(layer(x))); });
+    step(random_tensor({5, 3}, 1));
+  }
+  EXPECT_EQ(layer.weight.value().to_vector<float>().size(), 6u);
+}
+
+TEST(TrainStep, ThreadsWithTheirOwnStepsDoNotInteract) {
+  auto work = [](Outcome& outcome) {
+    outcome = train(subject(deep_mlp(4, 16), optim::Adam{}.rule(), square_batch(32, 16)), {.measure = false});
+  };
+  Outcome alone, a, b;
+  work(alone);
+  std::thread first(work, std::ref(a)), second(work, std::ref(b));
+  first.join();
+  second.join();
+  expect_same_bits(alone, a, "first thread");
+  expect_same_bits(alone, b, "second thread");
+}
+
+TEST(TrainStep, RefusesALossThatIsNotAScalar) {
+  nn::Linear layer(3, 2, true, 1);
+  TrainStep step = train_step(layer, optim::Sgd{}, {.measure = false}, [&](const Value& x) { return layer(x); });
+  EXPECT_EQ(message_of([&] {
+              step(random_tensor({5, 3}, 1));
+            }),
+            "[train_step] the loss must be one float scalar: it is f32[5,2], take its mean or sum");
+}
+
+}  // namespace
+}  // namespace reprise
