@@ -137,6 +137,8 @@ class REPRISE_API Problem {
   int find(std::string_view name) const;
   /// "fft", or "fft:1" for the outputs after the first.
   std::string value_name(int value) const;
+  /// The same with all sizes rounded up to multiples: what values take whose offsets are multiples.
+  Problem aligned(std::int64_t alignment) const;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 
@@ -244,6 +246,7 @@ struct PlanOptions {
   std::vector<std::string> solvers = {};                           // only these, by name; empty: all
   std::vector<std::string> without = {};                           // none of these
   std::optional<Schedule> start = {};  // a schedule known already, from which the search may start
+  std::int64_t alignment = 1;          // a power of two: offsets in the arena are multiples of it
   std::uint64_t seed = 1;
   std::int64_t iterations =
       20'000;  // moves each search may try; with no time limit the same problem gives the same plan
@@ -266,11 +269,13 @@ struct Binding {
 
 struct PlanResult {
   bool feasible = false;
-  Schedule schedule;  // the best found; empty when not feasible
+  Schedule schedule;              // the best found; empty when not feasible
+  std::vector<Placement> layout;  // where everything lies in one arena; empty when not feasible
+  std::int64_t layout_bytes = 0;  // the arena and what is resident: never above the budget
   std::int64_t budget = 0;
   std::int64_t peak = 0;              // of the schedule
   std::int64_t keep_all_peak = 0;     // of the base order without recomputing
-  std::int64_t min_budget = 0;        // the smallest for which a schedule was found
+  std::int64_t min_budget = 0;        // the smallest for which a schedule and its layout were found
   std::int64_t min_budget_bound = 0;  // below this none exists; equal to min_budget: that is exact
   double cost = 0;
   double base_cost = 0;    // of running every node once
@@ -278,6 +283,7 @@ struct PlanResult {
   double lower_bound_any_order = 0;  // nor does any in whatever order
   Binding binding;
   int recomputed = 0;  // values made more than once
+  int value_count = 0;
   std::string solver;  // that found the schedule
   double seconds = 0;
   std::string where;  // name of the node at which memory is tightest, for the messages
@@ -294,7 +300,7 @@ struct PlanResult {
   REPRISE_API std::string why() const;
 };
 
-/// Finds the cheapest schedule within the budget. Not finding one is a result, not an error.
+/// Finds the cheapest schedule whose layout fits the budget. Not finding one is a result, not an error.
 REPRISE_API PlanResult solve(const Problem& problem, const PlanOptions& options = {});
 
 /// The whole trade-off: the best plan for each budget, by ascending budget. Cost never rises and the bound never rises
@@ -303,8 +309,8 @@ REPRISE_API std::vector<PlanResult> sweep(const Problem& problem, std::span<cons
                                           const PlanOptions& options = {});
 /// The same for so many budgets, evenly spread from the smallest that fits to the one that needs no recomputing.
 REPRISE_API std::vector<PlanResult> sweep(const Problem& problem, int points, const PlanOptions& options = {});
-/// The inverse question: the plan with the lowest peak, within a thousandth, whose cost is at most 1 + overhead times
-/// that of running every node once. Its budget is its peak.
+/// The inverse question: the plan with the lowest layout, within a thousandth, whose cost is at most 1 + overhead times
+/// that of running every node once. Its budget is what its layout takes.
 REPRISE_API PlanResult smallest_budget(const Problem& problem, double overhead, const PlanOptions& options = {});
 
 /// Names of the solvers that PlanOptions can choose from, in the order in which they run.

@@ -17,15 +17,14 @@ struct PlanCommand {
   std::string budget, output;
 };
 
-void print_text(const Problem& problem, const Planned& planned) {
-  const PlanResult& r = planned.result;
+void print_text(const Problem& problem, const PlanResult& r) {
   fmt::print("{}\n", r.summary());
   fmt::print("  {} nodes, {} values; keeping everything takes {}; the smallest budget is {}{}\n", problem.node_count(),
              problem.value_count(), format_bytes(r.keep_all_peak), format_bytes(r.min_budget),
              r.min_budget == r.min_budget_bound ? "" : " as far as was searched");
-  double above = r.peak > 0 ? 100 * (static_cast<double>(planned.layout_bytes) / static_cast<double>(r.peak) - 1) : 0;
-  fmt::print("  arena {} ({:.2f} % above the peak); found by {} in {:.2f} s\n", format_bytes(planned.layout_bytes),
-             above, r.solver, r.seconds);
+  double above = r.peak > 0 ? 100 * (static_cast<double>(r.layout_bytes) / static_cast<double>(r.peak) - 1) : 0;
+  fmt::print("  arena {} ({:.2f} % above the peak); found by {} in {:.2f} s\n", format_bytes(r.layout_bytes), above,
+             r.solver, r.seconds);
   fmt::print("  {}\n", r.why());
 }
 
@@ -33,18 +32,19 @@ Status run_plan(const PlanCommand& command) {
   Problem problem = load_problem(command.planning.file);
   std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   Progress progress;
-  Planned planned = plan_and_place(problem, command.planning, budget, progress);
+  PlanOptions options = plan_options(problem, command.planning, progress);
+  options.budget = budget;
+  PlanResult r = solve(problem, options);
   progress.clear();
-  const PlanResult& r = planned.result;
-  if (command.planning.json) fmt::print("{}\n", to_json_object(planned).dump());
+  if (command.planning.json) fmt::print("{}\n", to_json_object(r).dump());
   if (!r) {
     fmt::print(stderr, "reprise: {}\n", r.why());
     return does_not_fit;
   }
-  if (!command.planning.json) print_text(problem, planned);
+  if (!command.planning.json) print_text(problem, r);
   if (!command.output.empty()) {
     write_file(command.output,
-               to_json(SavedPlan{problem, r.schedule, planned.layout, r.budget, r.peak, r.cost, r.lower_bound}));
+               to_json(SavedPlan{problem, r.schedule, r.layout, r.budget, r.peak, r.cost, r.lower_bound}));
   }
   return done;
 }

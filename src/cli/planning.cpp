@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "reprise/memory.h"
 
 namespace reprise::cli {
 namespace {
@@ -50,33 +49,6 @@ double base_cost_of(const Problem& problem) {
   return cost;
 }
 
-// The buffers of all rows that need memory, and which row each is.
-struct Buffers {
-  std::vector<Buffer> buffers;
-  std::vector<std::size_t> rows;
-};
-
-Buffers buffers_of(const Problem& problem, const std::vector<Placement>& rows) {
-  Buffers result;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Placement& row = rows[r];
-    if (row.bytes == 0 || row.from == row.to) continue;
-    Buffer buffer{.lower = row.from, .upper = row.to, .size = row.bytes};
-    bool is_value = row.kind == Placement::Kind::value;
-    int input = is_value ? problem.value(row.id).in_place_of : -1;
-    for (std::size_t b = 0; input >= 0 && b < result.buffers.size(); ++b) {
-      const Placement& other = rows[result.rows[b]];
-      bool is_taken = other.kind == Placement::Kind::value && other.id == input && other.to == row.from;
-      bool is_free = std::none_of(result.buffers.begin(), result.buffers.end(),
-                                  [&](const Buffer& known) { return known.takes_over == b; });
-      if (is_taken && is_free) buffer.takes_over = b;
-    }
-    result.buffers.push_back(std::move(buffer));
-    result.rows.push_back(r);
-  }
-  return result;
-}
-
 }  // namespace
 
 CLI::Validator is_budget() { return CLI::Validator(budget_error, "SIZE"); }
@@ -110,41 +82,11 @@ PlanOptions plan_options(const Problem& problem, const PlanningOptions& options,
   return plan;
 }
 
-Planned place(const Problem& problem, PlanResult result) {
-  Planned planned{.result = std::move(result)};
-  if (!planned.result) return planned;
-  planned.layout = lives(problem, planned.result.schedule);
-  Buffers parts = buffers_of(problem, planned.layout);
-  PackResult packed = pack(parts.buffers, {.capacity = planned.result.budget - problem.resident_bytes()});
-  for (std::size_t b = 0; b < parts.rows.size(); ++b) planned.layout[parts.rows[b]].offset = packed.layout.offsets[b];
-  planned.layout_bytes = packed.height + problem.resident_bytes();
-  return planned;
-}
-
-Planned plan_and_place(const Problem& problem, const PlanningOptions& options, std::int64_t budget,
-                       Progress& progress) {
-  PlanOptions plan = plan_options(problem, options, progress);
-  plan.budget = budget;
-  Planned planned = place(problem, solve(problem, plan));
-  for (int again = 0; again < 5 && planned.result && planned.layout_bytes > budget; ++again) {
-    double share = static_cast<double>(budget) / static_cast<double>(planned.layout_bytes);
-    plan.budget = static_cast<std::int64_t>(static_cast<double>(plan.budget) * share);
-    PlanResult tighter = solve(problem, plan);
-    if (!tighter) break;
-    tighter.budget = budget;
-    tighter.lower_bound = planned.result.lower_bound;  // of the budget that counts
-    tighter.seconds += planned.result.seconds;
-    planned = place(problem, std::move(tighter));
-  }
-  return planned;
-}
-
-nlohmann::ordered_json to_json_object(const Planned& planned) {
-  const PlanResult& r = planned.result;
+nlohmann::ordered_json to_json_object(const PlanResult& r) {
   nlohmann::ordered_json json = {{"feasible", r.feasible}, {"budget_bytes", r.budget}};
   auto add = [&](const char* key, auto value) { json[key] = r.feasible ? nlohmann::ordered_json(value) : nullptr; };
   add("peak_bytes", r.peak);
-  add("layout_bytes", planned.layout_bytes);
+  add("layout_bytes", r.layout_bytes);
   json["min_budget_bytes"] = r.min_budget;
   json["keep_all_bytes"] = r.keep_all_peak;
   json["base_cost"] = r.base_cost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `plan` and `sweep` share: their options, a solve with progress, the arena, and the result as JSON.
+// What `plan` and `sweep` share: their options, progress, and the result as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -27,23 +27,11 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 CLI::Validator is_budget();
 
-/// A plan and the arena it needs.
-struct Planned {
-  PlanResult result;
-  std::vector<Placement> layout;
-  std::int64_t layout_bytes = 0;  // the arena and what is resident
-};
-
-/// Plans and places. If the arena is higher than the budget, plans again for as much less.
-Planned plan_and_place(const Problem& problem, const PlanningOptions& options, std::int64_t budget, Progress& progress);
-
 /// The planner's options, telling of progress as it goes.
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress);
-/// Places a plan that was found.
-Planned place(const Problem& problem, PlanResult result);
 
 /// The keys that other programs rely on.
-nlohmann::ordered_json to_json_object(const Planned& planned);
+nlohmann::ordered_json to_json_object(const PlanResult& result);
 
 void write_file(const std::string& path, const std::string& text);
 

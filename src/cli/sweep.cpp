@@ -19,32 +19,23 @@ struct SweepCommand {
   int points = 12;
 };
 
-// A plan for each budget; where the arena is higher than the budget, a tighter one.
-std::vector<Planned> curve_of(const SweepCommand& command, const Problem& problem) {
+std::vector<PlanResult> curve_of(const SweepCommand& command, const Problem& problem) {
   Progress progress;
   PlanOptions options = plan_options(problem, command.planning, progress);
   std::int64_t whole = peak(problem, keep_all(problem));
   std::vector<std::int64_t> budgets;
   for (const std::string& text : command.budgets) budgets.push_back(parse_bytes(text, whole));
-  std::vector<Planned> curve;
-  for (PlanResult& point :
-       budgets.empty() ? sweep(problem, command.points, options) : sweep(problem, budgets, options)) {
-    std::int64_t budget = point.budget;
-    curve.push_back(place(problem, std::move(point)));
-    if (curve.back().layout_bytes > budget) curve.back() = plan_and_place(problem, command.planning, budget, progress);
-  }
-  return curve;
+  return budgets.empty() ? sweep(problem, command.points, options) : sweep(problem, budgets, options);
 }
 
-void print_text(const std::vector<Planned>& curve) {
+void print_text(const std::vector<PlanResult>& curve) {
   double largest = 0;
-  for (const Planned& point : curve) {
-    if (point.result) largest = std::max(largest, point.result.overhead());
+  for (const PlanResult& r : curve) {
+    if (r) largest = std::max(largest, r.overhead());
   }
   fmt::print("{:>12} {:>7} {:>12} {:>9} {:>8}  extra time (# found, . proved)\n", "budget", "of all", "peak", "time",
              "gap");
-  for (const Planned& point : curve) {
-    const PlanResult& r = point.result;
+  for (const PlanResult& r : curve) {
     double share =
         100 * static_cast<double>(r.budget) / static_cast<double>(std::max<std::int64_t>(1, r.keep_all_peak));
     if (!r) {
@@ -63,17 +54,17 @@ void print_text(const std::vector<Planned>& curve) {
 
 Status run_sweep(const SweepCommand& command) {
   Problem problem = load_problem(command.planning.file);
-  std::vector<Planned> curve = curve_of(command, problem);
+  std::vector<PlanResult> curve = curve_of(command, problem);
   if (command.planning.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Planned& point : curve) list.push_back(to_json_object(point));
+    for (const PlanResult& point : curve) list.push_back(to_json_object(point));
     fmt::print("{}\n", list.dump());
   } else {
     print_text(curve);
   }
-  bool any = std::any_of(curve.begin(), curve.end(), [](const Planned& point) { return point.result.feasible; });
+  bool any = std::any_of(curve.begin(), curve.end(), [](const PlanResult& point) { return point.feasible; });
   if (any) return done;
-  fmt::print(stderr, "reprise: {}\n", curve.back().result.why());
+  fmt::print(stderr, "reprise: {}\n", curve.back().why());
   return does_not_fit;
 }
 

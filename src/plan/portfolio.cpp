@@ -2,6 +2,7 @@
 #include "plan/portfolio.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -32,14 +33,14 @@ bool is_better(const Verdict& a, const Verdict& b, std::int64_t budget) {
 
 }  // namespace
 
-Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, const Deadline& deadline)
-    : problem_(problem), options_(options), deadline_(deadline) {
+Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline)
+    : problem_(problem), options_(options), placer_(std::move(placer)), deadline_(deadline), target_(options) {
   check_names(options.solvers);
   check_names(options.without);
-  Schedule base = keep_all(problem);
-  best_ = {base, validate(problem, base), "keep_all"};
-  if (!best_.verdict) fail("[plan] the base order is no schedule: {}", best_.verdict.why);
-  lowest_ = best_;
+  Schedule all = keep_all(problem);
+  base_ = {all, validate(problem, all), "keep_all"};
+  if (!base_.verdict) fail("[plan] the base order is no schedule: {}", base_.verdict.why);
+  candidate_ = lowest_ = base_;
 }
 
 void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
@@ -47,32 +48,75 @@ void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, verdict.why);
   if (solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak)
     lowest_ = {schedule, verdict, std::string(solver.name)};
-  if (!is_better(verdict, best_.verdict, options_.budget)) return;
-  best_ = {schedule, verdict, std::string(solver.name)};
+  if (!is_better(verdict, candidate_.verdict, target_.budget)) return;
+  candidate_ = {schedule, verdict, std::string(solver.name)};
+  is_placed_ = false;
   if (improved) improved(solver.name);
 }
 
 void Portfolio::take_start(const Schedule& start) {
   Verdict verdict = validate(problem_, start);
   if (!verdict) fail("[plan] the schedule to start from is not valid: {}", verdict.why);
-  if (is_better(verdict, best_.verdict, options_.budget)) best_ = {start, verdict, "start"};
+  if (is_better(verdict, candidate_.verdict, target_.budget)) candidate_ = {start, verdict, "start"};
 }
 
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
-  bool is_hopeless = certificate.least_budget > options_.budget;
+  settle();
+  const bool is_timed = std::isfinite(deadline_.limit());
+  constexpr double shares[] = {0.6, 0.85, 0.97};  // of the time, at the end of each round
+  const int rounds = is_timed ? 3 : 6;            // without a time limit the later ones are for layouts that do not fit
+  for (int round = 0; round < rounds; ++round) {
+    Deadline deadline = deadline_.at_share(is_timed ? shares[round] : 1);
+    run_round({model, certificate, enough, deadline, round});
+    bool nothing_fits = !is_within_target() && failed_peak_ == none;
+    bool is_done = is_within_target() && !is_timed;
+    if (nothing_fits || is_done || is_enough(enough()) || deadline_.is_over()) return;
+    if (!is_within_target()) target_.budget += (failed_peak_ - target_.budget) / 2;
+  }
+}
+
+void Portfolio::run_round(const Round& round) {
+  bool is_hopeless = round.certificate.least_budget > options_.budget;
   for (const Solver& solver : all_solvers()) {
-    if (deadline_.is_over()) return;
-    if (is_feasible() && best_.verdict.cost <= std::max(enough(), proved_cost_)) return;
+    if (round.deadline.is_over() || is_enough(round.enough())) return;
     bool chosen = options_.solvers.empty() || contains(options_.solvers, solver.name);
     if (!chosen || contains(options_.without, solver.name) || (is_hopeless && !solver.seeks_lowest_peak)) continue;
-    Schedule seed = best_.schedule;
-    Verdict seed_verdict = best_.verdict;
-    auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
-    Attempt attempt{problem_, options_, deadline_, model, certificate, seed, seed_verdict, report, enough};
-    attempt.prove_cost = [&](double cost) { proved_cost_ = std::max(proved_cost_, cost); };
-    attempt.prove_budget = [&](std::int64_t budget) { proved_budget_ = std::max(proved_budget_, budget); };
-    for (const Schedule& found : solver.solve(attempt)) report(found);
+    if (round.number > 0 && !solver.searches_on) continue;
+    run_solver(solver, round);
+    settle();
+  }
+}
+
+void Portfolio::run_solver(const Solver& solver, const Round& round) {
+  Schedule seed = candidate_.schedule;
+  Verdict seed_verdict = candidate_.verdict;
+  auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
+  Attempt attempt{problem_, target_,      round.deadline, round.model, round.certificate,
+                  seed,     seed_verdict, report,         round.enough};
+  bool is_lowered = target_.budget < options_.budget;
+  attempt.prove_cost = [&](double cost) {
+    if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);
+  };
+  attempt.prove_budget = [&](std::int64_t budget) { proved_budget_ = std::max(proved_budget_, budget); };
+  for (const Schedule& found : solver.solve(attempt)) report(found);
+}
+
+// Places the candidate. If its layout is too high, the solvers are told a budget that is as much lower.
+void Portfolio::settle() {
+  if (is_placed_ || !is_within_target()) return;
+  Placed placed = placer_.place(candidate_.schedule);
+  if (placed.bytes <= placer_.budget) {
+    bool is_cheaper = !best_ || candidate_.verdict.cost < best_->judged.verdict.cost;
+    if (is_cheaper) best_ = {candidate_, std::move(placed)};
+    is_placed_ = true;
+    return;
+  }
+  failed_peak_ = candidate_.verdict.peak;
+  target_.budget = std::max<std::int64_t>(0, failed_peak_ - (placed.bytes - placer_.budget));
+  if (best_ && best_->judged.verdict.peak <= target_.budget) {
+    candidate_ = best_->judged;
+    is_placed_ = true;
   }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the chosen solvers one after the other and keeps the best schedule by the judge's word.
+// Runs the chosen solvers one after the other and keeps the best schedule, by the judge's word, whose layout fits. When
+// a layout does not fit although its schedule does, the solvers go on with as much less.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "plan/place.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
@@ -15,31 +17,62 @@ struct Judged {
   std::string solver;
 };
 
+struct Planned {
+  Judged judged;
+  Placed placed;
+};
+
+/// Finds the layout of a schedule; up to `budget` it fits.
+struct Placer {
+  std::function<Placed(const Schedule& schedule)> place;
+  std::int64_t budget = 0;
+};
+
 class Portfolio {
  public:
-  Portfolio(const Problem& problem, const PlanOptions& options, const Deadline& deadline);
+  Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline);
   /// Runs every chosen solver, or until the deadline is over or the best costs no more than `enough()`. If the budget
   /// is proved too small, only those that seek the lowest peak.
   void run(const Model& model, const Certificate& certificate, const std::function<double()>& enough);
-  /// Called whenever the best changes.
+  /// Called whenever something better is found.
   std::function<void(std::string_view solver)> improved;
   /// What solvers have proved, for every order: the least cost within the budget, and the least budget that does.
   double proved_cost() const { return proved_cost_; }
   std::int64_t proved_budget() const { return proved_budget_; }
-  /// The cheapest within the budget; if nothing fits, the one with the lowest peak.
-  const Judged& best() const { return best_; }
+  /// The cheapest that fits with its layout, if any does.
+  const std::optional<Planned>& best() const { return best_; }
+  /// The cheapest within the budget, whatever its layout; if there is none, the one with the lowest peak.
+  const Judged& candidate() const { return candidate_; }
   const Judged& lowest() const { return lowest_; }
-  bool is_feasible() const { return best_.verdict.peak <= options_.budget; }
-  /// Judges a schedule and keeps it if it is better than the best so far.
+  const Judged& base() const { return base_; }
+  /// Judges a schedule and keeps it if it is better than the candidate so far.
   void offer(const Solver& solver, const Schedule& schedule);
 
  private:
+  struct Round {
+    const Model& model;
+    const Certificate& certificate;
+    const std::function<double()>& enough;
+    const Deadline& deadline;
+    int number;
+  };
   void take_start(const Schedule& start);
+  void run_round(const Round& round);
+  void run_solver(const Solver& solver, const Round& round);
+  void settle();
+  bool is_within_target() const { return candidate_.verdict.peak <= target_.budget; }
+  bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
 
+  static constexpr std::int64_t none = -1;
   const Problem& problem_;
   const PlanOptions& options_;
+  Placer placer_;
   const Deadline& deadline_;
-  Judged best_, lowest_;
+  PlanOptions target_;               // the options with the budget that solvers are told
+  std::int64_t failed_peak_ = none;  // of the last schedule whose layout did not fit
+  Judged base_, candidate_, lowest_;
+  bool is_placed_ = false;  // the layout of the candidate is known, and fits
+  std::optional<Planned> best_;
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a Problem and refuses what cannot be. Inputs are values of earlier nodes, so there are no cycles.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -50,6 +51,24 @@ int Problem::find(std::string_view name) const {
   return found == by_name_.end() ? -1 : found->second;
 }
 
+Problem Problem::aligned(std::int64_t alignment) const {
+  if (alignment < 1 || alignment > largest_total || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
+    fail("[problem] an alignment of {}: give a power of two up to 2^60", alignment);
+  Problem result = *this;
+  result.total_bytes_ = resident_bytes_;
+  auto round_up = [&](std::int64_t& bytes, int node) {
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    add_size(result.total_bytes_, nodes_[at(node)].name, bytes);
+  };
+  for (int n = 0; n < node_count(); ++n) round_up(result.nodes_[at(n)].scratch, n);
+  for (Value& value : result.values_) {
+    round_up(value.bytes, value.node);
+    if (value.compression)
+      value.compression->bytes = (value.compression->bytes + alignment - 1) / alignment * alignment;
+  }
+  return result;
+}
+
 ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
   check_cost(spec.name, "cost", spec.cost);
   if (find(spec.name) >= 0) fail("[problem] two nodes are named '{}': names must differ", spec.name);
@@ -89,7 +108,8 @@ void Problem::keep(ValueRef value) { values_[at(index(value))].keep = true; }
 void Problem::never_keep(ValueRef value, ValueRef across) {
   int dropped = index(value), during = values_[at(index(across))].node;
   const Node& busy = node(during);
-  if (value.node == during || std::find(busy.inputs.begin(), busy.inputs.end(), dropped) != busy.inputs.end()) {
+  auto needs_it = [&](int read) { return read == dropped || this->value(read).view_of == dropped; };
+  if (value.node == during || std::any_of(busy.inputs.begin(), busy.inputs.end(), needs_it)) {
     fail("[problem] '{}' cannot be out of memory while '{}' runs: that makes or reads it", value_name(dropped),
          busy.name);
   }

@@ -16,9 +16,9 @@ std::string PlanResult::summary() const {
   if (!feasible) return why();
   std::string best =
       gap() < 5e-5 ? "the best possible" : fmt::format("at most {:.2g} % above the best possible", 100 * gap());
-  return fmt::format("budget {} | peak {} | time x{:.2f} | {} values recomputed | {}",
+  return fmt::format("budget {} | peak {} | time x{:.2f} | {} of {} values recomputed | {}",
                      budget == std::numeric_limits<std::int64_t>::max() ? "unlimited" : format_bytes(budget),
-                     format_bytes(peak), 1 + overhead(), recomputed, best);
+                     format_bytes(peak), 1 + overhead(), recomputed, value_count, best);
 }
 
 std::string PlanResult::why() const {

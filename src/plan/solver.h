@@ -19,6 +19,12 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
   explicit Deadline(const PlanOptions& options)
       : start_(Clock::now()), limit_(options.time_limit), cancel_(options.cancel) {}
+  /// The same with less time: up to a share of the limit.
+  Deadline at_share(double share) const {
+    Deadline sooner = *this;
+    sooner.limit_ *= share;
+    return sooner;
+  }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   double limit() const { return limit_; }
   bool is_over() const { return cancel_.stop_requested() || seconds() >= limit_; }
@@ -47,9 +53,8 @@ struct Attempt {
 
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
-  /// Share of the time that is over if the solver may use time up to `until`, a share of the time limit. 0 if there is
-  /// none.
-  std::function<double()> clock(double until) const;
+  /// How much is over, in [0, 1], of the given share of the time that is left. 0 if there is no time limit.
+  std::function<double()> clock(double share) const;
 };
 
 /// Returns schedules worth judging, best last, or none. They need not fit the budget, but must be valid otherwise; the
@@ -61,6 +66,7 @@ struct Solver {
   std::string_view name;
   Solve solve;
   bool seeks_lowest_peak = false;  // whatever the budget: its peaks tell which budget would do
+  bool searches_on = false;        // finds more when it is run again from what was found
 };
 
 /// All solvers, cheapest first: later ones can start from what earlier ones found.

@@ -16,8 +16,8 @@ constexpr Solver table[] = {
     {"min_cut", solve_min_cut},
     {"descend", solve_descend, true},
     {"exact", solve_exact, true},
-    {"ruin_and_recreate", solve_ruin_and_recreate},
-    {"order_search", solve_order_search},
+    {"ruin_and_recreate", solve_ruin_and_recreate, false, true},
+    {"order_search", solve_order_search, false, true},
 };
 
 }  // namespace
@@ -29,10 +29,10 @@ std::int64_t Attempt::scaled_iterations() const {
   return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.iterations)));
 }
 
-std::function<double()> Attempt::clock(double until) const {
+std::function<double()> Attempt::clock(double share) const {
   if (!std::isfinite(deadline.limit())) return [] { return 0.0; };
-  double start = deadline.seconds(), end = std::max(start + 1e-6, until * deadline.limit());
-  return [this, start, end] { return (deadline.seconds() - start) / (end - start); };
+  double start = deadline.seconds(), length = std::max(1e-6, share * (deadline.limit() - start));
+  return [this, start, length] { return (deadline.seconds() - start) / length; };
 }
 
 std::vector<Schedule> solve_keep_all(const Attempt& attempt) { return {keep_all(attempt.problem)}; }

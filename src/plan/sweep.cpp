@@ -53,8 +53,9 @@ std::vector<PlanResult> sweep(const Problem& problem, std::span<const std::int64
 
 std::vector<PlanResult> sweep(const Problem& problem, int points, const PlanOptions& options) {
   if (points < 2) fail("[plan] a sweep of {} points: give at least 2", points);
-  PlanResult smallest = solve(problem, options_for(options, 0, nullptr));
-  std::int64_t low = smallest.min_budget, high = std::max(low, smallest.keep_all_peak);
+  std::int64_t low = solve(problem, options_for(options, 0, nullptr)).min_budget;
+  PlanResult largest = solve(problem, options_for(options, std::numeric_limits<std::int64_t>::max(), nullptr));
+  std::int64_t high = std::max(low, largest.layout_bytes);
   std::vector<std::int64_t> budgets;
   for (int k = 0; k < points; ++k) {
     double share = static_cast<double>(k) / (points - 1);
@@ -67,14 +68,14 @@ PlanResult smallest_budget(const Problem& problem, double overhead, const PlanOp
   if (!(overhead >= 0)) fail("[plan] an overhead of {}: give a share >= 0, such as 0.1 for 10 %", overhead);
   PlanResult best = solve(problem, options_for(options, std::numeric_limits<std::int64_t>::max(), nullptr));
   double most = best.base_cost * (1 + overhead) * (1 + 1e-12);
-  best.budget = best.peak;
-  std::int64_t low = problem.resident_bytes() - 1, high = best.peak;  // low is too small
+  best.budget = best.layout_bytes;
+  std::int64_t low = problem.resident_bytes() - 1, high = best.layout_bytes;  // low is too small
   while (high - low > std::max<std::int64_t>(1, high / 1000) && !options.cancel.stop_requested()) {
     std::int64_t middle = low + (high - low) / 2;
     PlanResult result = solve(problem, options_for(options, middle, nullptr));
     if (result.feasible && result.cost <= most) {
       best = std::move(result);
-      best.budget = high = best.peak;
+      best.budget = high = best.layout_bytes;
     } else {
       low = std::max(middle, std::min(result.min_budget_bound - 1, high - 1));
     }

@@ -30,7 +30,7 @@ TEST(TenNodes, ArePlannedAsTheDocumentationSays) {
   EXPECT_EQ(result.lower_bound, 27);
   EXPECT_EQ(result.peak, 200);
   EXPECT_EQ(result.recomputed, 2);
-  EXPECT_EQ(result.summary(), "budget 200 B | peak 200 B | time x1.35 | 2 values recomputed | the best possible");
+  EXPECT_EQ(result.summary(), "budget 200 B | peak 200 B | time x1.35 | 2 of 10 values recomputed | the best possible");
   // f1 f2 f3 f4 f5 b5 f4 b4 b3 b2 f1 b1
   EXPECT_EQ(result.schedule, with_drops(ten_nodes(), std::vector{0, 1, 2, 3, 4, 5, 3, 6, 7, 8, 0, 9}));
 }

@@ -24,7 +24,7 @@ Problem with_every_fact() {
   p.never_recompute(relu);
   p.compressible(split[1], {9, 0.5, 0.25});
   p.pageable(relu, {3, 1e-3});
-  auto sgd = p.add({"sgd", 40, 1}, {w, relu, half[1]});
+  auto sgd = p.add({"sgd", 40, 1}, {w, relu});
   p.view(sgd, w);
   p.update(sgd, w);
   p.output(sgd);

@@ -75,5 +75,14 @@ TEST(Problem, ResolvesViewsOfViews) {
   EXPECT_SAYS(p.pageable(c, {1, 1}), "'c' is a view: compress or page 'a' instead");
 }
 
+TEST(Problem, RefusesToDropWhatAViewThatIsReadNeeds) {
+  Problem p;
+  auto a = p.add({"a", 10, 1});
+  auto flat = p.add({"flat", 10, 0}, {a});
+  p.view(flat, a);
+  auto b = p.add({"b", 10, 1}, {flat});
+  EXPECT_SAYS(p.never_keep(a, b), "'a' cannot be out of memory while 'b' runs");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the arena of a schedule: offsets for all its lives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reprise/plan.h"
+
+namespace reprise::plan {
+
+struct Placed {
+  std::vector<Placement> layout;
+  std::int64_t bytes = 0;  // the arena and what is resident
+};
+
+struct PlaceOptions {
+  std::int64_t alignment = 1;
+  std::int64_t budget =
+      std::numeric_limits<std::int64_t>::max();  // a layout within it will do; the lowest if unlimited
+  double seconds = 0;                            // 0: no clock is read
+};
+
+/// A layout of the schedule, whether or not it fits the budget.
+Placed place(const Problem& problem, const Schedule& schedule, const PlaceOptions& options);
+
+}  // namespace reprise::plan

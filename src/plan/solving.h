@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins the parts: the portfolio searches, the bound proves, the result tells.
+#pragma once
+
+#include <atomic>
+
+#include "plan/portfolio.h"
+
+namespace reprise::plan {
+
+// The cost below which nothing can be found, as far as is known while the search runs. Written by one thread and read
+// by another.
+class SharedBound {
+ public:
+  void raise_to(double cost) {
+    if (cost > cost_.load()) cost_.store(cost);
+  }
+  double cost() const { return cost_.load(); }
+
+ private:
+  std::atomic<double> cost_ = 0;
+};
+
+/// One search for a budget, with the proof that goes with it.
+class Solving {
+ public:
+  Solving(const Problem& problem, const PlanOptions& options, Placer placer);
+
+  void run();
+  /// The cheapest plan found whose layout fits.
+  const std::optional<Planned>& best() const { return portfolio_.best(); }
+  const Judged& lowest() const { return portfolio_.lowest(); }
+  /// All there is to say, with this plan, which fits the budget, or with none.
+  PlanResult result(const std::optional<Planned>& plan) const;
+
+ private:
+  double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
+  void tell(std::string_view solver) const;
+  void search();
+  void raise_then_search(bool is_hopeless);
+  void search_beside_raising();
+  void raise_bound(double until);
+  void tell_bounds(const Schedule& schedule, PlanResult& result) const;
+
+  const Problem& problem_;
+  PlanOptions options_;
+  Deadline deadline_;
+  Model model_;
+  Portfolio portfolio_;
+  Certificate certificate_, raised_;
+  SharedBound proved_;
+  std::atomic<bool> is_done_ = false;
+};
+
+}  // namespace reprise::plan
