@@ -33,7 +33,7 @@ enum class Precision { f32, f16, bf16, int8 };
 struct CheckpointConfig {
   std::int64_t checkpoint_every_n_layers = 4;  // 0: never
   std::int64_t max_checkpoints = 64;
-  bool use_mixed_precision = false;  // short for precision f16
+  bool use_mixed_precision = false;  // short for precision f16, where precision is f32
   Precision precision = Precision::f32;
   std::int64_t int8_block = 64;  // elements that share one scale
   CheckpointBudget budget = {};  // for the bytes of the checkpoints
@@ -56,7 +56,7 @@ REPRISE_API std::int64_t cheapest_to_lose(std::span<const std::int64_t> kept, st
 
 }  // namespace detail
 
-/// `Store` is any of reprise/stores.h; the default one takes its precision from the configuration. Copies are
+/// `Store` is any of reprise/stores.h, empty; the default one takes its precision from the configuration. Copies are
 /// independent.
 template <Storable Activation = std::vector<float>, class Store = EncodedStore<Activation>>
 class ActivationCheckpointer {
@@ -67,6 +67,7 @@ class ActivationCheckpointer {
       : config_((detail::check_config(config), std::move(config))), store_(detail::encoding_of(config_)) {}
   ActivationCheckpointer(CheckpointConfig config, Store store)
       : config_((detail::check_config(config), std::move(config))), store_(std::move(store)) {
+    detail::check_empty("checkpointer", store_);
     if (detail::encoding_of(config_).encoding != Encoding::plain)
       throw BadRequest("[checkpointer] a store of your own has its own precision: leave the configuration's at f32");
   }
@@ -99,7 +100,7 @@ class ActivationCheckpointer {
   /// The largest error that storing made in any element; 0 for f32.
   double largest_error() const { return store_.largest_error(); }
   bool is_checkpoint_layer(std::int64_t layer) const {
-    return config_.checkpoint_every_n_layers > 0 && layer % config_.checkpoint_every_n_layers == 0;
+    return layer >= 0 && config_.checkpoint_every_n_layers > 0 && layer % config_.checkpoint_every_n_layers == 0;
   }
   const CheckpointConfig& config() const { return config_; }
   /// Layers that the last recompute or backward ran again.
@@ -195,10 +196,10 @@ class ActivationCheckpointer {
   }
 
   void keep(std::int64_t key, const Activation& activation) {
-    Size size{stored_bytes(activation), bytes_when_stored(activation)};
-    if (size.stored > config_.budget.max_bytes()) throw BudgetExceeded(size.stored, config_.budget.max_bytes());
-    make_room(key, size.stored);
-    store_.put(key, activation);
+    std::int64_t most = most_bytes(activation);
+    if (most > config_.budget.max_bytes()) throw BudgetExceeded(most, config_.budget.max_bytes());
+    make_room(key, most);
+    Size size{stored_bytes(activation), put(key, activation)};
     Size& place = kept_[key];
     config_.budget.free(place.stored);
     config_.budget.allocate(size.stored);
@@ -235,9 +236,20 @@ class ActivationCheckpointer {
     kept_.erase(at);
   }
 
-  std::int64_t bytes_when_stored(const Activation& activation) const {
-    return detail::encoded_bound(stored_bytes(activation), detail::element_of<Activation>(),
-                                 detail::encoding_of(config_));
+  // Before a value is stored its bytes are known as a bound only, where they are compressed.
+  std::int64_t most_bytes(const Activation& activation) const {
+    if constexpr (requires { store_.most_bytes(activation); })
+      return store_.most_bytes(activation);
+    else
+      return stored_bytes(activation);
+  }
+  std::int64_t put(std::int64_t key, const Activation& activation) {
+    if constexpr (detail::CountingStore<Store, Activation>) {
+      return store_.put(key, activation);
+    } else {
+      store_.put(key, activation);
+      return stored_bytes(activation);
+    }
   }
 
   void check_same_pass(const Layers& layers, std::int64_t count) const {

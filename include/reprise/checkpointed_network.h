@@ -32,7 +32,7 @@ struct NetworkGradients {
   std::vector<ParameterGradients<R>> parameters;  // one per segment
 };
 
-/// Inputs are kept in `Store`: any of reprise/stores.h, or one of your own with put, get, drop and bytes_held.
+/// Inputs are kept in `Store`: any of reprise/stores.h, empty, or one of your own with put, get and drop.
 ///
 /// A forward begins by dropping what the last one kept. Where it throws (a segment, the budget, the store), nothing
 /// stays kept. A backward leaves what is kept as it is, so it can be repeated.
@@ -46,6 +46,7 @@ class CheckpointedNetwork {
                                Store store = {})
       : segments_(std::move(segments)), options_(std::move(options)), store_(std::move(store)) {
     if (segments_.empty()) throw EmptyNetwork();
+    detail::check_empty("network", store_);
     for (std::size_t i = 0; i < segments_.size(); ++i)
       if (!segments_[i]) throw BadRequest("[network] segment " + std::to_string(i) + " is null: give one");
   }
@@ -133,13 +134,16 @@ class CheckpointedNetwork {
     return x;
   }
 
-  // Memory costs what the segment says. Other stores cost what they hold, which only they know, and only afterwards.
+  // Memory costs what the segment says. Stores that encode say themselves, but only afterwards.
   void keep(std::int64_t layer, const Value& x) {
-    constexpr bool is_memory = std::same_as<Store, MemoryStore<Value>>;
-    if constexpr (is_memory) charge(bytes_of(layer, x));
-    kept_.push_back(layer);
-    store_.put(layer, x);
-    if constexpr (!is_memory) charge(store_.bytes_held() - kept_bytes_);
+    if constexpr (detail::CountingStore<Store, Value>) {
+      kept_.push_back(layer);
+      charge(store_.put(layer, x));
+    } else {
+      charge(bytes_of(layer, x));
+      kept_.push_back(layer);
+      store_.put(layer, x);
+    }
   }
   void charge(std::int64_t bytes) {
     options_.budget.allocate(bytes);
@@ -163,6 +167,12 @@ class CheckpointedNetwork {
   }
 
   void check_determinism() {
+    if constexpr (!detail::Comparable<Value>)
+      throw BadRequest("[network] check_determinism compares values: they have to have operator== or reprise::Serial");
+    else
+      run_twice();
+  }
+  void run_twice() {
     for (std::size_t k = 0; k < kept_.size(); ++k) {
       Value x = store_.get(kept_[k]);
       for (std::int64_t layer = kept_[k]; layer < end_of(k); ++layer) {

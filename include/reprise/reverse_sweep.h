@@ -19,11 +19,9 @@
 #pragma once
 
 #include <concepts>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -185,23 +183,6 @@ void reverse_step(Backward& backward, std::int64_t step, const State& state, Adj
   }
 }
 
-/// Bit for bit where the state is an array of numbers, so that NaN equals itself; else by operator==.
-template <class State>
-bool same_state(const State& a, const State& b) {
-  if constexpr (std::ranges::contiguous_range<State>) {
-    using Element = std::ranges::range_value_t<State>;
-    if constexpr (std::is_arithmetic_v<Element>)
-      return std::ranges::size(a) == std::ranges::size(b) &&
-             std::memcmp(std::ranges::data(a), std::ranges::data(b), std::ranges::size(a) * sizeof(Element)) == 0;
-  }
-  if constexpr (std::is_arithmetic_v<State>)
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  else if constexpr (std::equality_comparable<State>)
-    return a == b;
-  else
-    refuse_comparison();
-}
-
 template <class Seed, class State>
 struct AdjointOf {
   using type = std::decay_t<Seed>;
@@ -322,7 +303,10 @@ class Sweep {
     }
   }
   static void compare(std::int64_t step, const State& once, const State& again) {
-    if (!detail::same_state(once, again)) throw NotDeterministic("[reverse_sweep] step", step);
+    if constexpr (!detail::Comparable<State>)
+      detail::refuse_comparison();
+    else if (!detail::same_value(once, again))
+      throw NotDeterministic("[reverse_sweep] step", step);
   }
 
   void perform(const chain::Advance& a) {

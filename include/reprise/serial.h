@@ -116,13 +116,36 @@ constexpr Element element_of() {
   return Element::bytes;
 }
 
-// Bits, not numbers: NaN equals itself and -0 differs from 0. A struct may have padding, so it is asked first.
+// A container of values that cannot be compared has an operator== all the same, which does not compile.
 template <class T>
+constexpr bool has_equality() {
+  if constexpr (std::ranges::range<const T>) {
+    using Value = std::ranges::range_value_t<const T>;
+    if constexpr (!std::same_as<Value, T>) return has_equality<Value>() && std::equality_comparable<T>;
+  }
+  return std::equality_comparable<T>;
+}
+
+// Whether the bytes that are stored tell values apart: those of a struct may have padding between its members.
+template <class T>
+constexpr bool has_telling_bytes() {
+  if constexpr (Storable<T>) return element_of<T>() != Element::bytes || !(Flat<T> || FlatContainer<T>);
+  return false;
+}
+
+template <class T>
+concept Comparable = has_equality<T>() || has_telling_bytes<T>();
+
+// Numbers by their bits, so that NaN equals itself and -0 differs from 0.
+template <Comparable T>
 bool same_value(const T& a, const T& b) {
-  if constexpr (!Storable<T>) {
+  constexpr bool has_numbers = []() {
+    if constexpr (Storable<T>) return element_of<T>() != Element::bytes;
+    return false;
+  }();
+  if constexpr (has_equality<T>() && !has_numbers) {
     return a == b;
   } else {
-    if constexpr (element_of<T>() == Element::bytes && std::equality_comparable<T>) return a == b;
     auto&& left = Serial<T>::save(a);
     auto&& right = Serial<T>::save(b);
     std::span<const std::byte> x(left), y(right);

@@ -46,6 +46,21 @@ REPRISE_API std::vector<std::byte> decode(std::span<const std::byte> encoded, El
 /// The most bytes that `plain_bytes` can take once encoded.
 REPRISE_API std::int64_t encoded_bound(std::int64_t plain_bytes, Element element, const EncodingOptions& options);
 
+/// A store whose put says how many bytes it took.
+template <class Store, class State>
+concept CountingStore = requires(Store& store, const State& state) {
+  { store.put(0, state) } -> std::convertible_to<std::int64_t>;
+};
+
+/// For drivers that own their store: what it held before would be counted, and dropped.
+template <class Store>
+void check_empty(const char* where, const Store& store) {
+  if constexpr (requires { store.bytes_held(); })
+    if (store.bytes_held() != 0)
+      throw BadRequest("[" + std::string(where) + "] the store holds " + std::to_string(store.bytes_held()) +
+                       " bytes already: give an empty one");
+}
+
 }  // namespace detail
 
 /// Keeps states as they are. It takes any copyable type; bytes are counted for those that are Storable.
@@ -83,7 +98,8 @@ class EncodedStore {
  public:
   explicit EncodedStore(EncodingOptions options) : options_(options) { detail::check_encoding(element, options_); }
 
-  void put(std::int64_t slot, const State& state) {
+  /// Returns the bytes that the state takes.
+  std::int64_t put(std::int64_t slot, const State& state) {
     auto&& plain = Serial<State>::save(state);
     detail::Encoded encoded = detail::encode(plain, element, options_);
     auto bytes = static_cast<std::int64_t>(encoded.bytes.size());
@@ -91,6 +107,11 @@ class EncodedStore {
     bytes_ += bytes - static_cast<std::int64_t>(place.size());
     place = std::move(encoded.bytes);
     largest_error_ = std::max(largest_error_, encoded.largest_error);
+    return bytes;
+  }
+  /// The most bytes that this state can take here.
+  std::int64_t most_bytes(const State& state) const {
+    return detail::encoded_bound(stored_bytes(state), element, options_);
   }
   State get(std::int64_t slot) const {
     auto at = states_.find(slot);
@@ -172,11 +193,18 @@ class DiskStore {
       : encoding_((detail::check_encoding(element, options.encoding), options.encoding)),
         slots_(options, detail::encoded_bound(options.slot_bytes, element, encoding_)) {}
 
-  void put(std::int64_t slot, const State& state) {
+  /// Returns the bytes that the state takes.
+  std::int64_t put(std::int64_t slot, const State& state) {
     auto&& saved = Serial<State>::save(state);
     detail::Encoded encoded = detail::encode(saved, element, encoding_);
+    auto bytes = static_cast<std::int64_t>(encoded.bytes.size());
     slots_.put(slot, std::move(encoded.bytes));
     largest_error_ = std::max(largest_error_, encoded.largest_error);
+    return bytes;
+  }
+  /// The most bytes that this state can take here.
+  std::int64_t most_bytes(const State& state) const {
+    return detail::encoded_bound(stored_bytes(state), element, encoding_);
   }
   State get(std::int64_t slot) {
     auto bytes = slots_.get(slot);

@@ -87,7 +87,7 @@ std::int64_t least_saves(std::int64_t n, std::int64_t s) {
 
 std::int64_t split(std::int64_t n, std::int64_t s) {
   if (s == 1) return n - 1;
-  if (n <= s + 1) return 1;
+  if (n - 1 <= s) return 1;
   // All in terms of b = beta(s, r-1) and beta(s, r), by beta(s-1, r) = beta(s, r) s / (s+r) and the like.
   auto [r, here, b] = row_for(n, s);
   Wide left = b * (r - 1) / (s + r - 1);       // beta(s, r-2)

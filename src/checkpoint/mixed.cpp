@@ -96,7 +96,7 @@ Schedule mixed(const Mixed& request) {
   check(request);
   Table table = in_units(request);
   constexpr double most_entries = 0x1p26;
-  double entries = static_cast<double>(table.capacity + 1) * static_cast<double>(table.steps + 1);
+  double entries = (static_cast<double>(table.capacity) + 1) * static_cast<double>(table.steps + 1);
   if (entries > most_entries)
     refuse<BadRequest>(
         "[chain] mixed: {} steps and a capacity of {} units need a table of {:.0f} entries, more than {:.0f}: "

@@ -102,7 +102,7 @@ void refuse_result() {
 void refuse_comparison() {
   refuse<BadRequest>(
       "[reverse_sweep] check_determinism runs steps twice and compares: the state has to be copyable and to have "
-      "operator==");
+      "operator== or reprise::Serial");
 }
 
 }  // namespace reprise::detail

@@ -249,6 +249,13 @@ TEST(ChainLimits, WhatWouldNotFitInMemoryIsRefused) {
   EXPECT_THROW(chain::hierarchical(many, {{"memory", 3}}), chain::BadRequest);
   EXPECT_THROW(chain::multistage(many, {{"memory", many}}), chain::BadRequest);
   EXPECT_EQ(chain::every(10, most).forecast().advances, 9);
+  EXPECT_THROW(chain::mixed({.steps = 3, .capacity = most, .state_size = most, .data_size = 1}), chain::BadRequest);
+}
+
+TEST(ChainLimits, SlotsAndPeriodsWithoutEndAreTakenAsTheyAre) {
+  EXPECT_EQ(judge(chain::revolve(100, most)).why, "");
+  EXPECT_EQ(judge(chain::periodic({.steps = 100, .slots = most, .period = most})).why, "");
+  EXPECT_EQ(judge(chain::online_two_level(most, most), 50).why, "");
 }
 
 TEST(DriverMisuse, ASegmentThatIsNotThereIsRefused) {

@@ -319,7 +319,7 @@ TEST(ReverseSweep, CheckDeterminismTakesNanForEqualAndRefusesWhatItCannotCompare
                   Opaque{1}, options, [](Opaque o) { return o; }, 1.0, [](Opaque, double a) { return a; });
             }),
             "[reverse_sweep] check_determinism runs steps twice and compares: the state has to be copyable and to have "
-            "operator==");
+            "operator== or reprise::Serial");
 }
 
 std::string refusal(const SweepOptions& options) {
