@@ -29,9 +29,9 @@ void print_text(const Problem& problem, const PlanResult& r) {
 }
 
 Status run_plan(const PlanCommand& command) {
-  Problem problem = load_problem(command.planning.file);
-  std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   Progress progress;
+  Problem problem = problem_to_plan(command.planning, progress);
+  std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   PlanOptions options = plan_options(problem, command.planning, progress);
   options.budget = budget;
   PlanResult r = solve(problem, options);
@@ -64,6 +64,7 @@ std::function<Status()> add_plan(CLI::App& verb) {
       "  reprise plan net.json --budget 50%                    half of what keeping everything takes\n"
       "  reprise plan net.json --budget 512MiB -o plan.json    and what to do, step by step\n"
       "  reprise plan net.json --budget 2GB --time-limit 10 --threads 2 --json\n"
+      "  reprise plan resnet50 --budget 50%                    a training step of a built-in model\n"
       "The status is 3 if no schedule fits; the message then names the smallest budget that would do.\n"
       "A problem is {\"nodes\": [{\"name\": \"a\", \"cost\": 1.5, \"bytes\": 4096, \"inputs\": []}, ...], \"outputs\": "
       "[\"a\"]},\n"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/model.h"
 
 namespace reprise::cli {
 namespace {
@@ -54,7 +55,12 @@ double base_cost_of(const Problem& problem) {
 CLI::Validator is_budget() { return CLI::Validator(budget_error, "SIZE"); }
 
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {
-  verb.add_option("problem", options.file, "The problem: a PROBLEM.json file")->required()->type_name("PROBLEM.json");
+  verb.add_option("problem", options.file, "A PROBLEM.json file, or a built-in model (`reprise models`): its training step")
+      ->required()
+      ->type_name("PROBLEM.json|MODEL");
+  verb.add_option("--batch", options.batch, "Samples in a model's batch; its own number if left out")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
   verb.add_option("--solver", options.solvers, "Use only these solvers: " + solver_list())
       ->check(is_solver())
       ->delimiter(',');
@@ -67,6 +73,12 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options) {
   verb.add_option("--threads", options.threads, "2: one searches while the other raises the bound")
       ->check(CLI::Range(1, 64));
   verb.add_flag("--json", options.json, "Print JSON on standard output and nothing else there");
+}
+
+Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
+  if (!is_model(options.file)) return load_problem(options.file);
+  progress.show(options.estimate ? "recording a step" : "recording a step and timing its ops");
+  return problem_of_model({.name = options.file, .batch = options.batch, .estimate = options.estimate});
 }
 
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress) {

@@ -13,7 +13,9 @@
 namespace reprise::cli {
 
 struct PlanningOptions {
-  std::string file;
+  std::string file;       // or the name of a model
+  std::int64_t batch = 0;  // of a model
+  bool estimate = false;   // a model's times instead of measuring them
   std::vector<std::string> solvers, without;
   double time_limit = 0;  // seconds; 0: none
   std::int64_t iterations = 20'000;
@@ -27,6 +29,8 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 CLI::Validator is_budget();
 
+/// The problem of the file, or of a training step of the built-in model named.
+Problem problem_to_plan(const PlanningOptions& options, Progress& progress);
 /// The planner's options, telling of progress as it goes.
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress);
 

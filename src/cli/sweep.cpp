@@ -19,8 +19,7 @@ struct SweepCommand {
   int points = 12;
 };
 
-std::vector<PlanResult> curve_of(const SweepCommand& command, const Problem& problem) {
-  Progress progress;
+std::vector<PlanResult> curve_of(const SweepCommand& command, const Problem& problem, Progress& progress) {
   PlanOptions options = plan_options(problem, command.planning, progress);
   std::int64_t whole = peak(problem, keep_all(problem));
   std::vector<std::int64_t> budgets;
@@ -53,8 +52,10 @@ void print_text(const std::vector<PlanResult>& curve) {
 }
 
 Status run_sweep(const SweepCommand& command) {
-  Problem problem = load_problem(command.planning.file);
-  std::vector<PlanResult> curve = curve_of(command, problem);
+  Progress progress;
+  Problem problem = problem_to_plan(command.planning, progress);
+  std::vector<PlanResult> curve = curve_of(command, problem, progress);
+  progress.clear();
   if (command.planning.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const PlanResult& point : curve) list.push_back(to_json_object(point));

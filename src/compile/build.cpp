@@ -5,7 +5,6 @@
 #include "compile/problem_of.h"
 #include "compile/profile.h"
 #include "compile/updates.h"
-#include "reprise/memory.h"
 
 namespace reprise {
 namespace {
@@ -55,6 +54,7 @@ Prepared prepare(const Graph& recorded, const CompileOptions& options) {
 PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
   PlanOptions planning = options.planning;
   planning.budget = options.budget;
+  planning.alignment = arena_alignment;
   return solve(prepared.problem, planning);
 }
 
@@ -65,27 +65,7 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 Built build(Prepared prepared, const CompileOptions& options) {
   PlanResult result = plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
-  std::vector<Placement> layout = lives(prepared.problem, result.schedule);
-  std::vector<Buffer> buffers;
-  std::vector<std::size_t> rows;
-  for (std::size_t r = 0; r < layout.size(); ++r) {
-    const Placement& row = layout[r];
-    if (row.bytes == 0 || row.from == row.to) continue;
-    Buffer buffer{.lower = row.from, .upper = row.to, .size = row.bytes};
-    int input = row.kind == Placement::Kind::value ? prepared.problem.value(row.id).in_place_of : -1;
-    for (std::size_t b = 0; input >= 0 && b < buffers.size(); ++b) {
-      const Placement& other = layout[rows[b]];
-      bool free = true;
-      for (auto& k : buffers) free = free && k.takes_over != b;
-      if (other.kind == Placement::Kind::value && other.id == input && other.to == row.from && free)
-        buffer.takes_over = b;
-    }
-    buffers.push_back(buffer);
-    rows.push_back(r);
-  }
-  PackResult packed = pack(buffers, {.alignment = 64});
-  for (std::size_t b = 0; b < rows.size(); ++b) layout[rows[b]].offset = packed.layout.offsets[b];
-  Program program = link(std::move(prepared.graph), prepared.problem, result.schedule, layout);
+  Program program = link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout);
   return {std::move(result), std::move(program)};
 }
 

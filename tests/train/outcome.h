@@ -61,8 +61,8 @@ void expect_same_bits_under_budgets(const Make& make) {
     options.budget = std::max(smallest, static_cast<std::int64_t>(share * static_cast<double>(free.arena_bytes)));
     Outcome tight = train(make(), options);
     within += tight.plan.recomputed > 0;
-    // L EXPECT_LE(tight.arena_bytes, options.budget);
-    // L EXPECT_EQ(tight.arena_bytes, tight.plan.layout_bytes);
+    EXPECT_LE(tight.arena_bytes, options.budget);
+    EXPECT_EQ(tight.arena_bytes, tight.plan.layout_bytes);
     expect_same_bits(free, tight, "budget " + format_bytes(options.budget) + " of " + format_bytes(free.arena_bytes));
     if (options.budget == smallest) break;
   }
