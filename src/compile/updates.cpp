@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/builtin.h"
 
 namespace reprise {
 namespace {
@@ -57,29 +58,30 @@ void readers_through_views(const Graph& graph, const std::vector<std::vector<std
   }
 }
 
-// Keeps the order of all nodes but those that update; these come as soon as all they wait for is there.
+// Keeps the order of all nodes, but inputs and constants come first, and nodes that update, or that only make what is
+// updated (a weight's gradient), come as soon as all they wait for is there: what they read can go the sooner.
 class Hoist {
  public:
   explicit Hoist(const Graph& graph)
       : from_(graph), waits_(at(graph.size()), 0), unlocks_(at(graph.size())), place_(at(graph.size()), -1) {
     std::vector<std::vector<std::int32_t>> readers = readers_of(graph);
     std::vector<std::vector<std::int32_t>> needs(at(graph.size()));
-    for (const Update& u : graph.updates) readers_through_views(graph, readers, u.input, needs[at(u.value.node)]);
+    std::vector<bool> updates(at(graph.size()), false);
     for (const Update& u : graph.updates) {
-      std::vector<std::int32_t>& list = needs[at(u.value.node)];
-      for (Ref r : graph.node(u.value.node).inputs) list.push_back(r.node);
-      std::ranges::sort(list);
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-      std::erase(list, u.value.node);
+      readers_through_views(graph, readers, u.input, needs[at(u.value.node)]);
+      updates[at(u.value.node)] = true;
     }
-    for (const Update& u : graph.updates) {
-      if (waits_[at(u.value.node)] > 0) continue;  // it updates several
-      for (std::int32_t n : needs[at(u.value.node)]) unlocks_[at(n)].push_back(u.value.node);
-      waits_[at(u.value.node)] = static_cast<int>(needs[at(u.value.node)].size());
+    for (Ref r : graph.outputs) readers[at(r.node)].push_back(graph.size());
+    auto is_update = [&](std::int32_t reader) { return reader < graph.size() && updates[at(reader)]; };
+    for (std::int32_t i = 0; i < graph.size(); ++i) {
+      bool is_eager = updates[at(i)] || (!readers[at(i)].empty() && std::ranges::all_of(readers[at(i)], is_update));
+      if (is_eager && !is_pinned(graph.node(i))) wait(i, std::move(needs[at(i)]));
     }
   }
 
   Graph run() {
+    for (std::int32_t i = 0; i < from_.size(); ++i)
+      if (is_pinned(from_.node(i))) emit(i);
     for (std::int32_t i = 0; i < from_.size(); ++i)
       if (waits_[at(i)] == 0 && place_[at(i)] < 0) emit(i);
     if (to_.size() != from_.size())
@@ -94,7 +96,18 @@ class Hoist {
   }
 
  private:
+  static bool is_pinned(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
   Ref moved(Ref r) const { return {place_[at(r.node)], r.output}; }
+
+  // The node waits for its inputs and for these.
+  void wait(std::int32_t node, std::vector<std::int32_t> others) {
+    for (Ref r : from_.node(node).inputs) others.push_back(r.node);
+    std::ranges::sort(others);
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    std::erase(others, node);
+    for (std::int32_t other : others) unlocks_[at(other)].push_back(node);
+    waits_[at(node)] = static_cast<int>(others.size());
+  }
 
   void emit(std::int32_t first) {
     std::vector<std::int32_t> ready = {first};

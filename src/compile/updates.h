@@ -7,7 +7,7 @@
 namespace reprise {
 
 /// The graph with every update written over its state by the node that makes it (an `assign` where that node cannot),
-/// and each such node moved to right after the last reader of the old value.
+/// and each such node moved to right after the last reader of the old value. Inputs and constants come first.
 Graph with_updates_in_place(const Graph& graph);
 
 }  // namespace reprise

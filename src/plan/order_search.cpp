@@ -124,6 +124,7 @@ class OrderSearch {
     range.low =
         sequence_.pinned_count();  // the group brings some of its inputs along; what comes from outside bounds it
     for (int member : group_) {
+      range.low = std::max(range.low, sequence_.readers_done(member));
       for (int v : model_.inputs[member]) {
         int maker = model_.value(v).node;
         if (!is_in_group(maker)) range.low = std::max(range.low, sequence_.first(maker) + 1);

@@ -98,7 +98,7 @@ Sequence::Range Sequence::range(int position) const {
   if (is_pinned_[at(node)]) return {1, 0};
   Range range{pinned_count_, length()};
   for (int v : model_.inputs[node]) range.low = std::max(range.low, first(model_.value(v).node) + 1);
-  for (int reader : readers_before_[at(node)]) range.low = std::max(range.low, last_[at(reader)] + 1);
+  range.low = std::max(range.low, readers_done(node));
   range.high = std::min(range.high, overwritten_at(node));
   if (!is_first(position)) {
     range.low = std::max(range.low, first(node) + 1);
@@ -112,6 +112,12 @@ Sequence::Range Sequence::range(int position) const {
   bool second_serves = second_[at(node)] >= 0 && second_[at(node)] < reader;
   if (!second_serves) range.high = std::min(range.high, reader);
   return range;
+}
+
+int Sequence::readers_done(int node) const {
+  int position = 0;
+  for (int reader : readers_before_[at(node)]) position = std::max(position, last_[at(reader)] + 1);
+  return position;
 }
 
 int Sequence::overwritten_at(int node) const {

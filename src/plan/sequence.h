@@ -39,6 +39,8 @@ class Sequence {
     int low, high;
   };
   Range range(int position) const;
+  /// The first position from which on nobody reads what the node overwrites; 0 if it overwrites nothing.
+  int readers_done(int node) const;
   /// The position at which something that the node reads is first overwritten; the length if nothing is.
   int overwritten_at(int node) const;
   /// The first position after `position` at which a value of the node is read before it is made again, or -1.
