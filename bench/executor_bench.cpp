@@ -48,6 +48,6 @@ int main() {
   double plain = median_seconds(rounds, [&] {
     for (int i = 0; i < length; ++i) kernel.run({in, out, nullptr});
   });
-  fmt::print("{} instructions: {:.1f} ns each, {:.1f} ns of it the kernel itself; the executor adds {:.1f} ns\n", length,
-             1e9 * all / length, 1e9 * plain / length, 1e9 * (all - plain) / length);
+  fmt::print("{} instructions: {:.1f} ns each, {:.1f} ns of it the kernel itself; the executor adds {:.1f} ns\n",
+             length, 1e9 * all / length, 1e9 * plain / length, 1e9 * (all - plain) / length);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // test: 300
-// Three arms of a spiral, told apart by a small network: 2 -> 64 -> 64 -> 3, trained with Adam on all points at once, within
-// 640 KiB for everything: weights, gradients, optimizer state, activations, the points themselves.
+// Three arms of a spiral, told apart by a small network: 2 -> 64 -> 64 -> 3, trained with Adam on all points at once,
+// within 640 KiB for everything: weights, gradients, optimizer state, activations, the points themselves.
 //   spiral [STEPS]     prints the loss curve and ends with status 1 below 98 % accuracy
 #include <reprise/reprise.h>
 
@@ -82,9 +82,8 @@ int main(int argc, char** argv) {
   }
   Spiral data = make_spiral();
   nn::Sequential model{nn::Linear(2, 64), reprise::tanh, nn::Linear(64, 64), reprise::tanh, nn::Linear(64, arms)};
-  auto step = reprise::train_step(
-      model, reprise::optim::Adam{{.lr = 0.02}}, {.budget = 640_KiB},
-      [&](const Value& x, const Value& label) { return cross_entropy(model(x), label); });
+  auto step = reprise::train_step(model, reprise::optim::Adam{{.lr = 0.02}}, {.budget = 640_KiB},
+                                  [&](const Value& x, const Value& label) { return cross_entropy(model(x), label); });
 
   std::printf("Telling the three arms of a spiral apart: %d points, %d steps.\n\n", arms * points_per_arm, steps);
   std::vector<double> losses;

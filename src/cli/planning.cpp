@@ -55,7 +55,8 @@ double base_cost_of(const Problem& problem) {
 CLI::Validator is_budget() { return CLI::Validator(budget_error, "SIZE"); }
 
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {
-  verb.add_option("problem", options.file, "A PROBLEM.json file, or a built-in model (`reprise models`): its training step")
+  verb.add_option("problem", options.file,
+                  "A PROBLEM.json file, or a built-in model (`reprise models`): its training step")
       ->required()
       ->type_name("PROBLEM.json|MODEL");
   verb.add_option("--batch", options.batch, "Samples in a model's batch; its own number if left out")

@@ -13,7 +13,7 @@
 namespace reprise::cli {
 
 struct PlanningOptions {
-  std::string file;       // or the name of a model
+  std::string file;        // or the name of a model
   std::int64_t batch = 0;  // of a model
   bool estimate = false;   // a model's times instead of measuring them
   std::vector<std::string> solvers, without;

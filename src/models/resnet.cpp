@@ -100,7 +100,7 @@ BuiltInModel resnet(const ModelOptions& options, std::vector<int> depths, bool b
     for (int i = 0; i < depths[level]; ++i, in = width * growth)
       net.blocks.push_back(make_block(in, width, width * growth, i == 0 && level > 0 ? 2 : 1, bottleneck));
   net.fc = nn::Linear(in, classes);
-  std::int64_t images = batch_size(options, options.small ? 2 : usual_batch);
+  std::int64_t images = batch_size(options, options.small ? 6 : usual_batch);
   BuiltInModel model = model_of(std::move(net), {{DType::f32, {images, 3, size, size}}, {DType::i64, {images}}},
                                 [](const ResNet& f, const Value& x, const Value& y) { return cross_entropy(f(x), y); });
   model.rule = optim::Sgd{{.lr = 0.01}}.rule();
