@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "reprise/graph.h"
+#include "reprise/lazy_ops.h"
 #include "reprise/ops.h"
 
 namespace reprise {
@@ -39,7 +40,8 @@ struct LazyOptions {
   std::int64_t cache = unlimited;    // bytes of computed values and of what a running op needs beside its inputs
   std::int64_t entries = unlimited;  // how many nodes' values
   CachePolicy policy = CachePolicy::cost_aware;
-  int threads = 1;  // on which independent branches run when that pays; the bits stay the same
+  int threads = 1;              // on which independent branches run when that pays; the bits stay the same
+  bool keeps_timeline = false;  // for timeline()
 };
 
 /// What happened since the beginning, or since reset_stats().
@@ -58,6 +60,17 @@ struct LazyStats {
   double hit_rate() const {
     return hits + misses == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(hits + misses);
   }
+};
+
+/// An op that ran, or a value that was dropped for want of room.
+struct LazyEvent {
+  enum class Kind : std::uint8_t { ran, dropped };
+  Kind kind = Kind::ran;
+  std::string op;
+  std::int32_t node = -1;
+  double begin = 0;  // seconds since the executor was made
+  double seconds = 0;
+  std::int64_t live_bytes = 0;  // held afterwards
 };
 
 /// Evaluates values of any graphs on demand and keeps what it computed. Tensors that it returns share the cache's
@@ -86,6 +99,19 @@ class REPRISE_API LazyExecutor {
   /// the graph the first time, and share its values.
   std::vector<Tensor> backward(const std::shared_ptr<Graph>& graph, const Tensor& loss_gradient);
 
+  // One op at once, on tensors; ops also by name, whatever its case, and by short names.
+  Tensor einsum(std::string_view spec, const std::vector<Tensor>& inputs);
+  Tensor elem_op(ElemOp op, const Tensor& x);
+  Tensor elem_op(std::string_view op, const Tensor& x) { return elem_op(parse_elem_op(op), x); }
+  Tensor elem_op_binary(BinaryOp op, const Tensor& a, const Tensor& b);
+  Tensor elem_op_binary(std::string_view op, const Tensor& a, const Tensor& b) {
+    return elem_op_binary(parse_binary_op(op), a, b);
+  }
+  Tensor reduce(ReduceOp op, const Tensor& x, const Axes& axes, bool keepdims = false);
+  Tensor reduce(std::string_view op, const Tensor& x, const Axes& axes, bool keepdims = false) {
+    return reduce(parse_reduce_op(op), x, axes, keepdims);
+  }
+
   /// The value if it is there.
   std::optional<Tensor> get_cached(const Value& value) const;
   /// Says what a value is, in place of what its node would compute, until it is invalidated or something it depends on
@@ -102,6 +128,8 @@ class REPRISE_API LazyExecutor {
 
   LazyStats stats() const;
   void reset_stats();
+  /// What happened, in order; empty unless the options ask for it.
+  const std::vector<LazyEvent>& timeline() const;
 
   struct State;
 

@@ -9,6 +9,7 @@
 #include "reprise/graph.h"
 #include "reprise/half.h"
 #include "reprise/lazy.h"
+#include "reprise/lazy_plan.h"
 #include "reprise/memory.h"
 #include "reprise/models.h"
 #include "reprise/nn.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "execute/lazy_level.h"
 #include "execute/lazy_store.h"
 #include "graph/builtin.h"
 #include "reprise/autodiff.h"
@@ -34,10 +35,13 @@ struct Recorded {
 
 struct LazyExecutor::State {
   explicit State(const LazyOptions& o)
-      : options(o), store({.limit = o.cache, .entries = o.entries, .policy = o.policy}) {}
+      : options(o),
+        store({.limit = o.cache, .entries = o.entries, .policy = o.policy, .keeps_timeline = o.keeps_timeline}),
+        runner(o.threads) {}
 
   LazyOptions options;
   LazyStore store;
+  LevelRunner runner;
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   std::vector<Recorded> gradients;
 
@@ -53,6 +57,7 @@ struct LazyExecutor::State {
         expect_value("lazy", v);
         store.expect(store.table(v.graph()), std::array{v.ref()});
       }
+      if (options.threads > 1) run_levels(values);
       for (const Value& v : values) results.push_back(result(v, locked));
     } catch (...) {
       end();
@@ -61,6 +66,30 @@ struct LazyExecutor::State {
     end();
     settle();
     return results;
+  }
+
+  void run_levels(const Values& values) {
+    std::vector<Ref> targets;
+    for (const Value& v : values) {
+      targets.push_back(v.ref());
+      bool is_last = &v == &values.back() || (&v)[1].graph() != v.graph();
+      if (!is_last) continue;
+      store.ensure_in_levels(store.table(v.graph()), targets, runner);
+      targets.clear();
+    }
+  }
+
+  // Runs a function of values at once, on a graph of its own.
+  Tensor run_now(const std::vector<Tensor>& inputs, const std::function<Value(const Values&)>& f) {
+    auto own = std::make_shared<Graph>();
+    Values values;
+    for (const Tensor& t : inputs) values.emplace_back(own, own->add_input(t.type()));
+    Value result = f(values);
+    Table& table = store.table(own);
+    for (std::size_t i = 0; i < inputs.size(); ++i) store.give(table.cell(values[i].ref().node), inputs[i]);
+    Tensor tensor = evaluate({result})[0];
+    store.forget(table);
+    return tensor;
   }
 
   // It counts as held until all results are there.
@@ -237,7 +266,23 @@ LazyStats LazyExecutor::stats() const {
   return stats;
 }
 
+const std::vector<LazyEvent>& LazyExecutor::timeline() const { return state_->store.events(); }
+
+Tensor LazyExecutor::einsum(std::string_view spec, const std::vector<Tensor>& inputs) {
+  return state_->run_now(inputs, [&](const Values& v) { return reprise::einsum(spec, v); });
+}
+Tensor LazyExecutor::elem_op(ElemOp op, const Tensor& x) {
+  return state_->run_now({x}, [&](const Values& v) { return reprise::elem_op(op, v[0]); });
+}
+Tensor LazyExecutor::elem_op_binary(BinaryOp op, const Tensor& a, const Tensor& b) {
+  return state_->run_now({a, b}, [&](const Values& v) { return reprise::elem_op_binary(op, v[0], v[1]); });
+}
+Tensor LazyExecutor::reduce(ReduceOp op, const Tensor& x, const Axes& axes, bool keepdims) {
+  return state_->run_now({x}, [&](const Values& v) { return reprise::reduce(op, v[0], axes, keepdims); });
+}
+
 void LazyExecutor::reset_stats() {
+  state_->store.forget_events();
   state_->store.stats() = {};
   state_->store.ledger().forget_peak();
 }

@@ -81,8 +81,7 @@ void LazyStore::shed_many() {
 bool LazyStore::shed(std::int64_t bytes, std::int64_t entries) {
   constexpr std::size_t many = 2048;
   auto is_over = [&] {
-    return ledger_.held() + bytes > options_.limit ||
-           static_cast<std::int64_t>(droppable_.size()) + entries > options_.entries;
+    return ledger_.held() + bytes > options_.limit - options_.reserve || entry_count() + entries > options_.entries;
   };
   while (is_over()) {
     if (droppable_.size() > many) {
@@ -98,12 +97,13 @@ bool LazyStore::shed(std::int64_t bytes, std::int64_t entries) {
 }
 
 void LazyStore::make_room(std::int64_t bytes, std::int64_t entries) {
-  if (!shed(bytes, entries) && options_.is_strict) throw NoRoom{ledger_.held() + bytes};
+  if (!shed(bytes, entries) && options_.is_strict) throw NoRoom{ledger_.held() + bytes + options_.reserve};
 }
 
 void LazyStore::evict(Cell& cell) {
   ++stats_.evictions;
   drop(cell);
+  if (options_.keeps_timeline) note(LazyEvent::Kind::dropped, cell, 0);
   if (options_.policy == CachePolicy::cost_aware) join_components(cell);
 }
 

@@ -302,6 +302,13 @@ void LazyStore::finish(Cell& cell, double seconds) {
   droppable_.push_back(&cell);
   if (!substitutes_.empty()) substitute(cell);
   if (cell.is_expected) settle(*cell.table, cell);
+  if (options_.keeps_timeline) note(LazyEvent::Kind::ran, cell, seconds);
+}
+
+void LazyStore::note(LazyEvent::Kind kind, const Cell& cell, double seconds) {
+  double now = std::chrono::duration<double>(Clock::now() - beginning_).count();
+  events_.push_back({kind, std::string(cell.table->graph->node(cell.node).op->name), cell.node, now - seconds, seconds,
+                     ledger_.held()});
 }
 
 // Outputs that the caller gave stand in for computed ones.

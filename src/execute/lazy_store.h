@@ -3,6 +3,7 @@
 // is computed, what stands in the way is dropped, and comes back the same way when it is asked for again.
 #pragma once
 
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 namespace reprise {
 
 struct Table;
+class LevelRunner;
 
 /// The state of one node. Views have no state: they are their root's memory under another shape.
 struct Cell {
@@ -69,10 +71,12 @@ struct Table {
 struct StoreOptions {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   std::int64_t entries = std::numeric_limits<std::int64_t>::max();
+  std::int64_t reserve = 0;  // of the limit: for what is allocated before the store hears of it
   CachePolicy policy = CachePolicy::cost_aware;
   bool counts_given = false;  // inputs and constants are part of the limit
   bool is_strict = false;     // what does not fit is an error; otherwise it passes through
   bool meters = true;         // false: no limit, and nobody asks for figures
+  bool keeps_timeline = false;
 };
 
 /// Nothing more can be dropped, and it still does not fit.
@@ -99,6 +103,9 @@ class LazyStore {
   void take_back(Cell& cell);
   /// Computes a node's value if it is not present.
   void ensure(Table& table, std::int32_t node);
+  /// The same for several values at once, level by level on several threads. False, and nothing is done, where they do
+  /// not all fit.
+  bool ensure_in_levels(Table& table, std::span<const Ref> targets, LevelRunner& runner);
   /// Before several `ensure`: what they will read, so that it is not dropped first.
   void expect(Table& table, std::span<const Ref> targets);
   void forget_expectations();
@@ -128,11 +135,10 @@ class LazyStore {
   LazyStats& stats() { return stats_; }
   void touch(Cell& cell);
 
-  // Steps of a run, for whoever runs kernels on several threads.
-  std::int64_t bytes_of(const Table& table, std::int32_t node) const;
+  /// Where a present value is.
   void* data(Table& table, Ref r);
-  void take_outputs(Cell& cell, const Node& node);
-  void finish(Cell& cell, double seconds);
+  const std::vector<LazyEvent>& events() const { return events_; }
+  void forget_events() { events_.clear(); }
 
  private:
   struct Frame {
@@ -149,6 +155,12 @@ class LazyStore {
   void hold_inputs(Table& table, Frame& frame);
   void run(Table& table, std::int32_t i);
   void run_kernel(Table& table, Cell& cell, const Node& node);
+  std::int64_t bytes_of(const Table& table, std::int32_t node) const;
+  void take_outputs(Cell& cell, const Node& node);
+  void finish(Cell& cell, double seconds);
+  std::vector<std::int32_t> missing_nodes(Table& table, std::span<const Ref> targets);
+  void run_level(Table& table, const std::vector<std::int32_t>& nodes, LevelRunner& runner);
+  void note(LazyEvent::Kind kind, const Cell& cell, double seconds);
   void settle(Table& table, Cell& cell);
   void substitute(Cell& cell);
   void release_outputs(Cell& cell);
@@ -170,6 +182,9 @@ class LazyStore {
   Components components_;
   std::int64_t clock_ = 0;
   std::int64_t put_count_ = 0;
+
+  std::vector<LazyEvent> events_;
+  std::chrono::steady_clock::time_point beginning_ = std::chrono::steady_clock::now();
 
   std::vector<Frame> stack_;
   std::vector<Cell*> expected_;

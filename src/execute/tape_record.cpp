@@ -13,6 +13,9 @@ namespace {
 constexpr const char* not_here =
     "[tape] this value is not on the tape: it belongs to another one, to none, or truncate() took it away";
 
+// Functions of values create scalars, and the tape's rules do too, before the tape can make room for them.
+constexpr std::int64_t room_for_scalars = 64;
+
 // Listens for graphs that no tape records on any more.
 struct Gone final : Recorder {
   void recorded(std::int32_t) override { throw NodeNotFound(not_here); }
@@ -22,6 +25,7 @@ Gone gone;
 StoreOptions store_options(const TapeOptions& options) {
   bool is_budgeted = options.budget != LazyOptions::unlimited;
   return {.limit = options.budget,
+          .reserve = is_budgeted ? room_for_scalars : 0,
           .policy = options.policy,
           .counts_given = true,
           .is_strict = true,

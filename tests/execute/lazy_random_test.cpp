@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs, in any order of recording, setting, evaluating, putting and invalidating, against a reference that
+// recomputes everything.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "base/random.h"
+#include "graph/builtin.h"
+#include "reprise/lazy.h"
+
+namespace reprise {
+namespace {
+
+using Bits = std::vector<char>;
+
+Bits bits(const Tensor& t) {
+  Bits b(static_cast<std::size_t>(t.bytes()));
+  if (!b.empty()) std::memcpy(b.data(), t.data(), b.size());
+  return b;
+}
+
+// What the reference knows: the numbers of inputs, and of values that were put.
+class Reference {
+ public:
+  explicit Reference(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+
+  void set_input(Ref r, const Tensor& t) {
+    inputs_[r.node] = t;
+    forget_after(r.node);
+  }
+  void put(Ref r, const Tensor& t) {
+    forget_after(r.node);
+    puts_[r.node] = t;
+  }
+  void invalidate(Ref r) {
+    while (graph_->node(r.node).op->view_of >= 0) r = graph_->node(r.node).inputs[0];
+    puts_.erase(r.node);
+    forget_after(r.node);
+  }
+  void invalidate_all() { puts_.clear(); }
+
+  Bits evaluate(Ref r) const {
+    Graph graph;
+    for (std::int32_t i = 0; i <= r.node; ++i) {
+      const Tensor* given = find(i);
+      graph.append(given ? Node{&constant_op, {}, {{"value", *given}}, graph_->node(i).outputs} : graph_->node(i));
+    }
+    graph.outputs = {r};
+    return bits(reprise::evaluate(graph, {})[0]);
+  }
+
+ private:
+  const Tensor* find(std::int32_t i) const {
+    if (auto at = puts_.find(i); at != puts_.end()) return &at->second;
+    if (auto at = inputs_.find(i); at != inputs_.end()) return &at->second;
+    return nullptr;
+  }
+  void forget_after(std::int32_t node) {
+    std::vector<bool> depends(static_cast<std::size_t>(graph_->size()), false);
+    depends[static_cast<std::size_t>(node)] = true;
+    for (std::int32_t i = node + 1; i < graph_->size(); ++i)
+      for (Ref r : graph_->node(i).inputs)
+        if (depends[static_cast<std::size_t>(r.node)]) {
+          depends[static_cast<std::size_t>(i)] = true;
+          puts_.erase(i);
+        }
+  }
+
+  std::shared_ptr<Graph> graph_;
+  std::map<std::int32_t, Tensor> inputs_, puts_;
+};
+
+// Values of [4,4]; now and then a view of 16, or the means of a batch norm, which broadcast.
+class Generator {
+ public:
+  Generator(std::uint64_t seed, std::shared_ptr<Graph> graph) : random(seed), graph_(std::move(graph)) {
+    for (int i = 0; i < 3; ++i) squares_.emplace_back(graph_, graph_->add_input({DType::f32, {4, 4}}));
+    all_ = inputs_ = squares_;
+  }
+
+  void record_op() {
+    const Value &a = pick(squares_), &b = pick(squares_);
+    switch (random.below(8)) {
+      case 0: return add(a + b);
+      case 1: return add(tanh(a));
+      case 2: return add(a * tanh(b));
+      case 3: return add(sin(matmul(a, b)));
+      case 4: return add(reshape(sin(reshape(a, {16})), {4, 4}));
+      case 5: return add(a + mean(b, {0}));
+      case 6: {
+        auto [out, mean, variance] = batch_norm(a, sum(b, {0}), mean_row(a));
+        all_.push_back(mean);
+        return add(out + variance);
+      }
+      default: {
+        Value view = reshape(a, {2, 8});
+        all_.push_back(view);
+        return add(reshape(view + view, {4, 4}));
+      }
+    }
+  }
+
+  const Value& pick(const Values& from) {
+    return from[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(from.size())))];
+  }
+  const Values& all() const { return all_; }
+  const Values& inputs() const { return inputs_; }
+
+  Random random;
+
+ private:
+  Value mean_row(const Value& x) { return mean(x, {1}); }
+  void add(const Value& v) {
+    squares_.push_back(v);
+    all_.push_back(v);
+  }
+
+  std::shared_ptr<Graph> graph_;
+  Values squares_, all_, inputs_;
+};
+
+Tensor draw_square(Random& random) {
+  Tensor t = Tensor::empty({DType::f32, {4, 4}});
+  for (float& x : t.span<float>()) x = static_cast<float>(random.uniform(-1, 1));
+  return t;
+}
+
+bool can_be_put(const Value& v) {
+  const Node& node = v.graph()->node(v.ref().node);
+  return node.op != &input_op && node.op->view_of < 0 && node.outputs.size() == 1;
+}
+
+struct Outcome {
+  std::vector<Bits> seen, wanted;
+  std::int64_t measured_peak = 0;
+  LazyStats stats;
+};
+
+// Only the executor allocates inside the scope; results leave it as plain bytes.
+Outcome run_random_program(std::uint64_t seed, const LazyOptions& options, int actions) {
+  auto graph = std::make_shared<Graph>();
+  Generator generator(seed, graph);
+  Random& random = generator.random;
+  Reference reference(graph);
+  LazyExecutor lazy(options);
+  Outcome outcome;
+  for (const Value& x : generator.inputs()) {
+    Tensor t = draw_square(random);
+    lazy.set_input(x, t);
+    reference.set_input(x.ref(), t);
+  }
+  for (int i = 0; i < actions; ++i) {
+    const Value& v = generator.pick(generator.all());
+    double what = random.unit();
+    if (what < 0.45 || i < 6) {
+      generator.record_op();
+    } else if (what < 0.85) {
+      MemoryScope scope;
+      std::int64_t held = lazy.stats().bytes;
+      outcome.seen.push_back(bits(lazy.evaluate(v)));
+      outcome.measured_peak = std::max(outcome.measured_peak, scope.use().peak_bytes);
+      EXPECT_LE(scope.use().live_bytes, lazy.stats().bytes) << "held before: " << held;
+      outcome.wanted.push_back(reference.evaluate(v.ref()));
+    } else if (what < 0.93) {
+      const Value& x = generator.pick(generator.inputs());
+      Tensor t = draw_square(random);
+      lazy.set_input(x, t);
+      reference.set_input(x.ref(), t);
+    } else if (what < 0.96) {
+      lazy.invalidate_node(v);
+      reference.invalidate(v.ref());
+    } else if (what < 0.98 && can_be_put(v) && v.shape() == Shape{4, 4}) {
+      Tensor t = draw_square(random);
+      lazy.put_cached(v, t);
+      reference.put(v.ref(), t);
+    } else if (what > 0.99) {
+      lazy.invalidate_cache();
+      reference.invalidate_all();
+    }
+  }
+  outcome.stats = lazy.stats();
+  return outcome;
+}
+
+TEST(LazyRandom, NeverGivesAStaleValueNorExceedsTheLimit) {
+  constexpr CachePolicy policies[] = {CachePolicy::cost_aware, CachePolicy::lru, CachePolicy::fifo, CachePolicy::lfu,
+                                      CachePolicy::none};
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LazyOptions options{.policy = policies[seed % 5]};
+    if (seed % 3 != 0) options.cache = 1024 + static_cast<std::int64_t>(seed % 7) * 512;
+    if (seed % 4 == 1) options.entries = 6 + static_cast<std::int64_t>(seed % 5);
+    Outcome outcome = run_random_program(seed, options, 90);
+    EXPECT_EQ(outcome.seen, outcome.wanted);
+    EXPECT_LE(outcome.measured_peak, options.cache);
+    EXPECT_LE(outcome.stats.peak_bytes, options.cache);
+    EXPECT_LE(outcome.stats.entries, options.entries);
+  }
+}
+
+TEST(LazyRandom, SeveralThreadsGiveTheSameBits) {
+  for (std::uint64_t seed = 1000; seed < 1030; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Outcome outcome = run_random_program(seed, {.threads = 3}, 120);
+    EXPECT_EQ(outcome.seen, outcome.wanted);
+  }
+}
+
+}  // namespace
+}  // namespace reprise
