@@ -11,8 +11,8 @@
 #include <functional>
 #include <string>
 
-#include "kernels/broadcast.h"
 #include "kernels/math.h"
+#include "kernels/parallel.h"
 #include "reprise/ops.h"
 
 #if __has_include("kernels_nn.h")

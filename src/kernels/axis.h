@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/elementwise.h"
+#include "kernels/parallel.h"
 #include "reprise/tensor.h"
 
 namespace reprise::kernels {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm over [batch, channels, length]: every channel is normalised over batch and length. With a length of 1 the
-// channels lie side by side and go through in blocks, so that loops run along memory.
+// Batch norm over [batch, channels, length]: every channel is normalised over batch and length, in two sweeps: one for
+// the statistics, one for the result. With a length of 1 the channels lie side by side and go through in blocks, so
+// that loops run along memory.
 #pragma once
 
 #include <cmath>
 
+#include "kernels/elementwise.h"
+#include "kernels/parallel.h"
 #include "kernels/reduce.h"
 
 namespace reprise::kernels {
@@ -20,13 +23,49 @@ namespace detail {
 
 constexpr std::int64_t batch_norm_block = 64;
 
-/// The sum of f(i) over the elements i of channel c.
-template <class T, class F>
-double channel_sum(const BatchNorm& p, std::int64_t c, F f) {
-  double total = 0;
+// Mean and sum of squared distances from it; groups of elements are merged as by Chan, Golub and LeVeque.
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+
+  void merge(const Moments& other) {
+    double all = count + other.count, distance = other.mean - mean;
+    squares += other.squares + distance * distance * count * other.count / all;
+    mean += distance * other.count / all;
+    count = all;
+  }
+};
+
+// In pieces that stay in the cache between the mean and the squares.
+template <class T>
+Moments channel_moments(const BatchNorm& p, std::int64_t c, const T* x) {
+  constexpr std::int64_t most = 4096;
+  Moments total;
+  for (std::int64_t n = 0; n < p.batch; ++n)
+    for (std::int64_t from = 0; from < p.length; from += most) {
+      const T* piece = x + (n * p.channels + c) * p.length + from;
+      std::int64_t count = std::min(most, p.length - from);
+      Moments m{static_cast<double>(count)};
+      m.mean = sum_over<T>(count, [=](std::int64_t i) { return piece[i]; }) / m.count;
+      T centre = static_cast<T>(m.mean);
+      m.squares = sum_over<T>(count, [=](std::int64_t i) { return (piece[i] - centre) * (piece[i] - centre); });
+      total.merge(m);
+    }
+  return total;
+}
+
+// The sums, over a channel, of dy and of dy (x - mean).
+template <class T>
+TwoSums channel_sums(const BatchNorm& p, std::int64_t c, const T* x, const T* dy, T mean) {
+  struct Pair {
+    T dy, dot;
+  };
+  TwoSums total;
   for (std::int64_t n = 0; n < p.batch; ++n) {
     std::int64_t at = (n * p.channels + c) * p.length;
-    total += sum_over<T>(p.length, [=](std::int64_t i) { return f(at + i); });
+    TwoSums s = two_sums<T>(p.length, [=, xs = x + at, ds = dy + at](std::int64_t i) {
+      return Pair{ds[i], ds[i] * (xs[i] - mean)};
+    });
+    total.first += s.first, total.second += s.second;
   }
   return total;
 }
@@ -62,16 +101,16 @@ void block_map(const BatchNorm& p, std::int64_t first, std::int64_t count, T* y,
 }
 
 // Calls channel(c), or block(first, count) where lengths are 1.
-template <class Channel, class Block>
+template <class T, class Channel, class Block>
 void for_channels(const BatchNorm& p, const Channel& channel, const Block& block) {
   std::int64_t width = p.length == 1 ? batch_norm_block : 1, blocks = (p.channels + width - 1) / width;
   std::int64_t work = p.count() * width + 1;
   parallel_ranges(blocks, elementwise_grain / work + 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k)
       if (p.length == 1)
-        simd([=, &block, &p] { block(k * width, std::min(width, p.channels - k * width)); });
+        simd_for<T>([=, &block, &p] { block(k * width, std::min(width, p.channels - k * width)); });
       else
-        simd([=, &channel] { channel(k); });
+        simd_for<T>([=, &channel] { channel(k); });
   });
 }
 
@@ -87,9 +126,9 @@ template <class T>
 void batch_norm(const BatchNorm& p, const T* x, const T* w, const T* b, T* y, T* mean, T* variance) {
   auto m = static_cast<double>(p.count());
   auto channel = [=, &p](std::int64_t c) {
-    T mu = static_cast<T>(detail::channel_sum<T>(p, c, [=](std::int64_t i) { return x[i]; }) / m);
-    double squares = detail::channel_sum<T>(p, c, [=](std::int64_t i) { return (x[i] - mu) * (x[i] - mu); });
-    mean[c] = mu, variance[c] = static_cast<T>(squares / m);
+    detail::Moments moments = detail::channel_moments(p, c, x);
+    T mu = static_cast<T>(moments.mean);
+    mean[c] = mu, variance[c] = static_cast<T>(moments.squares / m);
     T factor = w[c] * detail::inverse_deviation(p, variance[c]), shift = b[c];
     detail::channel_map(p, c, y, [=](std::int64_t i) { return (x[i] - mu) * factor + shift; });
   };
@@ -108,7 +147,7 @@ void batch_norm(const BatchNorm& p, const T* x, const T* w, const T* b, T* y, T*
     detail::block_map(p, first, count, y,
                       [=, f = factor](std::int64_t i, std::int64_t j) { return (x[i] - mu[j]) * f[j] + b[first + j]; });
   };
-  detail::for_channels(p, channel, block);
+  detail::for_channels<T>(p, channel, block);
 }
 
 /// dx, dw, db from x, the channels' statistics and dy.
@@ -118,8 +157,8 @@ void batch_norm_grad(const BatchNorm& p, const T* x, const T* w, const T* mean, 
   auto m = static_cast<double>(p.count());
   auto channel = [=, &p](std::int64_t c) {
     T mu = mean[c], r = detail::inverse_deviation(p, variance[c]);
-    double sum = detail::channel_sum<T>(p, c, [=](std::int64_t i) { return dy[i]; });
-    double dot = r * detail::channel_sum<T>(p, c, [=](std::int64_t i) { return dy[i] * (x[i] - mu); });
+    auto [sum, dot] = detail::channel_sums(p, c, x, dy, mu);
+    dot *= r;
     db[c] = static_cast<T>(sum), dw[c] = static_cast<T>(dot);
     T factor = w[c] * r, g = static_cast<T>(sum / m), gx = static_cast<T>(dot / m) * r;
     detail::channel_map(p, c, dx, [=](std::int64_t i) { return factor * (dy[i] - g - (x[i] - mu) * gx); });
@@ -139,7 +178,7 @@ void batch_norm_grad(const BatchNorm& p, const T* x, const T* w, const T* mean, 
       return f[j] * (dy[i] - gp[j] - (x[i] - mu[j]) * gxp[j]);
     });
   };
-  detail::for_channels(p, channel, block);
+  detail::for_channels<T>(p, channel, block);
 }
 
 }  // namespace reprise::kernels

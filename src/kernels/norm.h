@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "kernels/elementwise.h"
+#include "kernels/parallel.h"
 #include "kernels/reduce.h"
 
 namespace reprise::kernels {
@@ -66,28 +68,35 @@ struct RowMeans {
   T g, g_xhat;
 };
 
+// Where a segment has one weight, also adds to dw and db what the row contributes.
 template <class T>
-RowMeans<T> row_means(const RowNorm& p, const T* x, const T* dy, const T* w, T mean, T scale) {
-  double g = 0, g_xhat = 0;
+RowMeans<T> row_means(const RowNorm& p, const T* x, const T* dy, const T* w, T mean, T scale, T* dw, T* db) {
+  struct Pair {
+    T g, g_x;
+  };
+  TwoSums total;
   for (std::int64_t s = 0; s < p.segments; ++s) {
     const T *xs = x + s * p.length, *ds = dy + s * p.length;
     if (w && p.weight_per_element) {
-      g += sum_over<T>(p.length, [=](std::int64_t i) { return ds[i] * w[i]; });
-      g_xhat += sum_over<T>(p.length, [=](std::int64_t i) { return ds[i] * w[i] * (xs[i] - mean); });
-    } else {
-      double factor = w ? w[s] : 1;
-      g += factor * sum_over<T>(p.length, [=](std::int64_t i) { return ds[i]; });
-      g_xhat += factor * sum_over<T>(p.length, [=](std::int64_t i) { return ds[i] * (xs[i] - mean); });
+      total = two_sums<T>(p.length, [=](std::int64_t i) {
+        T g = ds[i] * w[i];
+        return Pair{g, g * (xs[i] - mean)};
+      });
+      continue;
     }
+    TwoSums sums = two_sums<T>(p.length, [=](std::int64_t i) { return Pair{ds[i], ds[i] * (xs[i] - mean)}; });
+    double factor = w ? w[s] : 1;
+    total.first += factor * sums.first, total.second += factor * sums.second;
+    if (w) dw[s] += scale * static_cast<T>(sums.second), db[s] += static_cast<T>(sums.first);
   }
   auto n = static_cast<double>(p.row_size());
-  return {p.centred ? static_cast<T>(g / n) : T(0), static_cast<T>(g_xhat * scale / n)};
+  return {p.centred ? static_cast<T>(total.first / n) : T(0), static_cast<T>(total.second * scale / n)};
 }
 
 /// dx of one row; adds to dw and db (where not nullptr) what the row contributes.
 template <class T>
 void backward_row(const RowNorm& p, const T* x, const T* dy, const T* w, T mean, T scale, T* dx, T* dw, T* db) {
-  auto [g_mean, gx_mean] = row_means(p, x, dy, w, mean, scale);
+  auto [g_mean, gx_mean] = row_means(p, x, dy, w, mean, scale, dw, db);
   for (std::int64_t s = 0; s < p.segments; ++s) {
     const T *xs = x + s * p.length, *ds = dy + s * p.length;
     T* out = dx + s * p.length;
@@ -100,10 +109,6 @@ void backward_row(const RowNorm& p, const T* x, const T* dy, const T* w, T mean,
         out[i] = scale * (d * w[i] - g_mean - xhat * gx_mean);
       }
       continue;
-    }
-    if (w) {
-      dw[s] += scale * static_cast<T>(sum_over<T>(p.length, [=](std::int64_t i) { return ds[i] * (xs[i] - mean); }));
-      db[s] += static_cast<T>(sum_over<T>(p.length, [=](std::int64_t i) { return ds[i]; }));
     }
     T factor = w ? w[s] : T(1);
 #pragma omp simd
@@ -119,7 +124,7 @@ void backward_row(const RowNorm& p, const T* x, const T* dy, const T* w, T mean,
 template <class T>
 void row_norm(const RowNorm& p, const T* x, const T* w, const T* b, T* y, T* mean, T* scale) {
   parallel_ranges(p.rows, elementwise_grain / (p.row_size() + 1) + 1, [=, &p](std::int64_t begin, std::int64_t end) {
-    simd([=, plan = &p] {
+    simd_for<T>([=, plan = &p] {
       for (std::int64_t row = begin; row < end; ++row) detail::forward_row(*plan, row, x, w, b, y, mean, scale);
     });
   });
@@ -132,7 +137,7 @@ void row_norm_grad(const RowNorm& p, const T* x, const T* w, const T* mean, cons
   std::int64_t tiles = p.tiles(), n = p.row_size(), weights = w ? p.weights() : 0;
   parallel_ranges(tiles, elementwise_grain / (p.rows / tiles * n + 1) + 1,
                   [=, &p](std::int64_t begin, std::int64_t end) {
-                    simd([=, plan = &p] {
+                    simd_for<T>([=, plan = &p] {
                       for (std::int64_t t = begin; t < end; ++t) {
                         T *tile_dw = partial + 2 * t * weights, *tile_db = tile_dw + weights;
                         std::fill_n(tile_dw, 2 * weights, T(0));

@@ -8,10 +8,9 @@
 #include <limits>
 #include <span>
 #include <type_traits>
-#include <vector>
 
-#include "kernels/elementwise.h"
-#include "kernels/strided.h"
+#include "kernels/simd.h"
+#include "reprise/tensor.h"
 
 namespace reprise::kernels {
 
@@ -30,43 +29,69 @@ struct Reduction {
 
   std::int64_t pieces() const { return (inner + piece - 1) / piece; }  // of a row
   std::int64_t blocks() const { return (inner + block - 1) / block; }  // of the columns
-  /// Partial results a reduction in tiles leaves in its scratch memory.
+  /// Partial results, of 8 bytes, that a reduction in tiles leaves in its scratch memory.
   std::int64_t partials() const { return tiles == 1 ? 0 : outputs * tiles; }
 };
 
 /// `axes` sorted.
 Reduction plan_reduction(const Shape& shape, std::span<const int> axes);
 
+namespace detail {
+
+// Integers wrap around.
+template <class T, class F>
+T wrapping(T a, T b, F f) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
+  } else {
+    return f(a, b);
+  }
+}
+
+template <class T>
+using WideOf = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+
+}  // namespace detail
+
 // What is reduced: `step` in vectors of T, `merge` between partial results of type Acc.
 template <class T>
 struct Sum {
-  using Acc = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+  using Acc = detail::WideOf<T>;
   static constexpr T identity = 0;
-  static T step(T a, T x) { return static_cast<T>(a + x); }
-  static Acc merge(Acc a, Acc b) { return a + b; }
+  template <class A>
+  static A step(A a, A x) {
+    return detail::wrapping(a, x, [](auto p, auto q) { return p + q; });
+  }
 };
 template <class T>
 struct Product {
-  using Acc = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+  using Acc = detail::WideOf<T>;
   static constexpr T identity = 1;
-  static T step(T a, T x) { return static_cast<T>(a * x); }
-  static Acc merge(Acc a, Acc b) { return a * b; }
+  template <class A>
+  static A step(A a, A x) {
+    return detail::wrapping(a, x, [](auto p, auto q) { return p * q; });
+  }
 };
 template <class T>
 struct Largest {  // NaN wins
-  using Acc = T;
+  using Acc = detail::WideOf<T>;
   static constexpr T identity =
       std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  static T step(T a, T x) { return x > a || x != x ? x : a; }
-  static Acc merge(Acc a, Acc b) { return step(a, b); }
+  template <class A>
+  static A step(A a, A x) {
+    return x > a || x != x ? x : a;
+  }
 };
 template <class T>
 struct Smallest {  // NaN wins
-  using Acc = T;
+  using Acc = detail::WideOf<T>;
   static constexpr T identity =
       std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  static T step(T a, T x) { return x < a || x != x ? x : a; }
-  static Acc merge(Acc a, Acc b) { return step(a, b); }
+  template <class A>
+  static A step(A a, A x) {
+    return x < a || x != x ? x : a;
+  }
 };
 
 namespace detail {
@@ -104,48 +129,16 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int
   }
 }
 
-/// Units begin..end of one output, whose first element is x.
+/// A few rows of `width` columns, `stride` apart, into acc. `joined` short rows are taken as one.
 template <class P, class T>
-typename P::Acc row_tile(const Reduction& r, const T* x, std::int64_t begin, std::int64_t end) {
-  typename P::Acc acc = P::identity;
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    std::int64_t from = unit % r.pieces() * Reduction::piece;
-    const T* row = x + offset_of(unit / r.pieces(), r.reduced, r.reduced_strides);
-    acc = P::merge(acc, reduce_piece<P, T>(std::min(Reduction::piece, r.inner - from),
-                                           [p = row + from](std::int64_t i) { return p[i]; }));
-  }
-  return acc;
-}
-
-/// Rows begin..end of `width` columns, the first of which begins at x, into acc. A few short rows are taken as one.
-template <class P, class T>
-void column_tile(const Reduction& r, const T* x, std::int64_t width, std::int64_t begin, std::int64_t end,
-                 typename P::Acc* acc) {
+void merge_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t joined,
+                   typename P::Acc* acc) {
   T lanes[Reduction::block];
-  std::fill_n(acc, width, typename P::Acc(P::identity));
-  std::int64_t joined = r.inner <= 32 ? 64 / r.inner : 1;
-  for (std::int64_t row = begin; row < end;) {
-    std::int64_t at = row % r.rows, take = std::min({end - row, r.rows - at, 32 * joined});
-    const T* first = x + offset_of(row / r.rows, r.reduced, r.reduced_strides) + at * r.inner;
-    std::fill_n(lanes, width * joined, P::identity);
-    reduce_columns<P>(first, take / joined, r.inner * joined, width * joined, lanes);
-    reduce_columns<P>(first + take / joined * joined * r.inner, take % joined, r.inner, width, lanes);
-    for (std::int64_t k = 0; k < joined; ++k)
-      for (std::int64_t j = 0; j < width; ++j) acc[j] = P::merge(acc[j], typename P::Acc(lanes[k * width + j]));
-    row += take;
-  }
-}
-
-/// One tile of one task: calls emit(output, value) for each output it covers.
-template <class P, class T, class Emit>
-void reduce_tile(const Reduction& r, const T* x, std::int64_t task, std::int64_t tile, const Emit& emit) {
-  std::int64_t begin = tile * r.units_per_tile, end = std::min(r.units, begin + r.units_per_tile);
-  if (r.along_rows) return emit(task, row_tile<P>(r, x + offset_of(task, r.kept, r.kept_strides), begin, end));
-  std::int64_t group = task / r.blocks(), from = task % r.blocks() * Reduction::block;
-  std::int64_t width = std::min(Reduction::block, r.inner - from);
-  typename P::Acc acc[Reduction::block];
-  column_tile<P>(r, x + offset_of(group, r.kept, r.kept_strides) + from, width, begin, end, acc);
-  for (std::int64_t j = 0; j < width; ++j) emit(group * r.inner + from + j, acc[j]);
+  std::fill_n(lanes, width * joined, P::identity);
+  reduce_columns<P>(x, rows / joined, stride * joined, width * joined, lanes);
+  reduce_columns<P>(x + rows / joined * joined * stride, rows % joined, stride, width, lanes);
+  for (std::int64_t k = 0; k < joined; ++k)
+    for (std::int64_t j = 0; j < width; ++j) acc[j] = P::step(acc[j], typename P::Acc(lanes[k * width + j]));
 }
 
 }  // namespace detail
@@ -155,8 +148,8 @@ template <class P, class T, class F>
 typename P::Acc reduce_over(std::int64_t count, F f) {
   typename P::Acc acc = P::identity;
   for (std::int64_t from = 0; from < count; from += Reduction::piece)
-    acc = P::merge(acc, detail::reduce_piece<P, T>(std::min(Reduction::piece, count - from),
-                                                   [=](std::int64_t i) { return f(from + i); }));
+    acc = P::step(acc, detail::reduce_piece<P, T>(std::min(Reduction::piece, count - from),
+                                                  [=](std::int64_t i) { return f(from + i); }));
   return acc;
 }
 template <class T, class F>
@@ -164,30 +157,84 @@ double sum_over(std::int64_t count, F f) {
   return reduce_over<Sum<T>, T>(count, f);
 }
 
-/// y = finish(reduction of x); `partial` has room for r.partials() numbers.
-template <class P, class T, class Finish>
-void reduce(const Reduction& r, const T* x, T* y, typename P::Acc* partial, Finish finish) {
-  if (r.outputs == 0) return;
-  std::int64_t work = std::max<std::int64_t>(1, r.count * r.outputs / (r.tasks * r.tiles));
-  parallel_ranges(r.tasks * r.tiles, elementwise_grain / work + 1, [=, &r](std::int64_t begin, std::int64_t end) {
-    simd_for<T>([=, plan = &r] {
-      for (std::int64_t i = begin; i < end; ++i) {
-        std::int64_t task = i / plan->tiles, tile = i % plan->tiles;
-        detail::reduce_tile<P>(*plan, x, task, tile, [=](std::int64_t output, typename P::Acc value) {
-          if (plan->tiles == 1)
-            y[output] = static_cast<T>(finish(value));
-          else
-            partial[output * plan->tiles + tile] = value;
-        });
+struct TwoSums {
+  double first = 0, second = 0;
+};
+
+/// The sums of both elements of the pairs f(0) ... f(count - 1); to be called inside simd().
+template <class T, class F>
+TwoSums two_sums(std::int64_t count, F f) {
+  constexpr int lanes = 16;
+  TwoSums total;
+  for (std::int64_t from = 0; from < count; from += Reduction::piece) {
+    T first[lanes] = {}, second[lanes] = {};
+    std::int64_t end = std::min(count, from + Reduction::piece), i = from;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (int l = 0; l < lanes; ++l) {
+        auto [a, b] = f(i + l);
+        first[l] += a, second[l] += b;
       }
-    });
-  });
-  if (r.tiles == 1) return;
-  for (std::int64_t o = 0; o < r.outputs; ++o) {
-    typename P::Acc acc = partial[o * r.tiles];
-    for (std::int64_t t = 1; t < r.tiles; ++t) acc = P::merge(acc, partial[o * r.tiles + t]);
-    y[o] = static_cast<T>(finish(acc));
+    }
+    for (int l = 0; i + l < end; ++l) {
+      auto [a, b] = f(i + l);
+      first[l] += a, second[l] += b;
+    }
+    for (int half = lanes / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l) first[l] += first[l + half], second[l] += second[l + half];
+    total.first += first[0], total.second += second[0];
   }
+  return total;
 }
+
+/// The loops of one kind of reduction over one type of elements; Acc is double or std::int64_t.
+template <class Acc>
+struct Reducer {
+  std::int64_t bytes = 0;  // of an element
+  Acc identity = 0, divisor = 1;
+  /// Of up to a piece of neighbours.
+  Acc (*along)(const void* x, std::int64_t count) = nullptr;
+  /// Column by column into acc.
+  void (*across)(const void* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t joined,
+                 Acc* acc) = nullptr;
+  void (*merge)(const Acc* from, std::int64_t count, Acc* into) = nullptr;
+  void (*store)(const Acc* from, std::int64_t count, Acc divisor, void* y) = nullptr;
+};
+
+template <class P, class T>
+Reducer<typename P::Acc> reducer(typename P::Acc divisor = 1) {
+  using Acc = typename P::Acc;
+  return {
+      .bytes = sizeof(T),
+      .identity = Acc(P::identity),
+      .divisor = divisor,
+      .along =
+          [](const void* x, std::int64_t count) {
+            Acc result;
+            simd_for<T>([=, to = &result, p = static_cast<const T*>(x)] {
+              *to = detail::reduce_piece<P, T>(count, [=](std::int64_t i) { return p[i]; });
+            });
+            return result;
+          },
+      .across =
+          [](const void* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t joined, Acc* acc) {
+            simd_for<T>([=] { detail::merge_columns<P>(static_cast<const T*>(x), rows, stride, width, joined, acc); });
+          },
+      .merge =
+          [](const Acc* from, std::int64_t count, Acc* into) {
+            for (std::int64_t i = 0; i < count; ++i) into[i] = P::step(into[i], from[i]);
+          },
+      .store =
+          [](const Acc* from, std::int64_t count, Acc by, void* y) {
+            for (std::int64_t i = 0; i < count; ++i) static_cast<T*>(y)[i] = static_cast<T>(from[i] / by);
+          }};
+}
+
+/// y = the reduction of x, over the divisor; `partial` has room for r.partials() numbers.
+template <class Acc>
+void reduce(const Reduction& r, const Reducer<Acc>& by, const void* x, void* y, Acc* partial);
+
+extern template void reduce(const Reduction&, const Reducer<double>&, const void*, void*, double*);
+extern template void reduce(const Reduction&, const Reducer<std::int64_t>&, const void*, void*, std::int64_t*);
 
 }  // namespace reprise::kernels

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run-time choice of instruction set: a loop is compiled once for every x86-64, once for AVX2 with FMA and once for
-// AVX-512, and runs as the widest this CPU has. On arm64 the one version already uses NEON. Sums and products may be
-// fused where the CPU can, so bits are equal on equal CPUs only.
+// Run-time choice of instruction set: a loop over f32 is compiled once for every x86-64 and once for AVX2 with FMA, and
+// runs as the wider that this CPU has; other types have the one version, as has arm64, which is NEON. Wider vectors
+// than these would wait for memory. Sums and products may be fused where the CPU can, so bits are equal on equal CPUs
+// only.
 #pragma once
+
+#include <type_traits>
 
 namespace reprise::kernels {
 
@@ -10,23 +13,12 @@ namespace reprise::kernels {
 
 namespace detail {
 
-enum class InstructionSet { any, avx2, avx512 };
-
-inline InstructionSet instruction_set() {
-  static const InstructionSet best = [] {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return InstructionSet::any;
-    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-    return wide ? InstructionSet::avx512 : InstructionSet::avx2;
-  }();
-  return best;
+inline bool has_avx2() {
+  static const bool found = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return found;
 }
 
 // `flatten` inlines everything the loop calls, which thereby is compiled for the same target.
-template <class Loop>
-[[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"), gnu::flatten]] void run_avx512(Loop loop) {
-  loop();
-}
 template <class Loop>
 [[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(Loop loop) {
   loop();
@@ -37,11 +29,10 @@ template <class Loop>
 /// Runs `loop()`, compiled for the widest vectors this CPU has. Loops inside say `#pragma omp simd`.
 template <class Loop>
 void simd(Loop loop) {
-  switch (detail::instruction_set()) {
-    case detail::InstructionSet::avx512: return detail::run_avx512(loop);
-    case detail::InstructionSet::avx2: return detail::run_avx2(loop);
-    case detail::InstructionSet::any: return loop();
-  }
+  if (detail::has_avx2())
+    detail::run_avx2(loop);
+  else
+    loop();
 }
 
 #else
@@ -52,5 +43,14 @@ void simd(Loop loop) {
 }
 
 #endif
+
+/// The same for loops over elements of type T: only f32 is worth two versions.
+template <class T, class Loop>
+void simd_for(Loop loop) {
+  if constexpr (std::is_same_v<T, float>)
+    simd(loop);
+  else
+    loop();
+}
 
 }  // namespace reprise::kernels

@@ -68,13 +68,6 @@ constexpr char relu_grad[] = "relu_grad", leaky_relu_grad[] = "leaky_relu_grad",
 
 constexpr double root_2_over_pi = 0.79788456080286536, cubic = 0.044715;
 
-struct GeluTanh {
-  template <class T>
-  static T inner(T x) {
-    return kernels::tanh(T(root_2_over_pi) * (x + T(cubic) * x * x * x));
-  }
-};
-
 // Slopes as expressions, for higher orders.
 Value sigmoid_slope(const Value& y) { return y * (1 - y); }
 Value tanh_slope(const Value& y) { return 1 - square(y); }
@@ -106,7 +99,7 @@ const Op table[] = {
      .doc = "the larger of x and 0; its gradient at 0 is 0"},
     {.name = relu_grad,
      .infer = pair_type,
-     .forward = zip_float<([](auto y, auto dy) { return y > 0 ? dy : decltype(y)(0); })>,
+     .forward = map_float<([](auto y, auto dy) { return y > 0 ? dy : decltype(y)(0); })>,
      .gradient = linear_in_dy<relu_grad>,
      .cost = per_element<1>,
      .may_overwrite = 3,
@@ -126,7 +119,7 @@ const Op table[] = {
     {.name = leaky_relu_grad,
      .infer = leaky_type,
      .forward = [](const Signature& s) -> Kernel {
-       return zip_floats(s,
+       return map_floats(s,
                          [slope = s.real("slope")](auto x, auto dy) { return x > 0 ? dy : dy * decltype(x)(slope); });
      },
      .gradient = linear_in_dy<leaky_relu_grad>,
@@ -145,7 +138,7 @@ const Op table[] = {
      .doc = "1 / (1 + exp(-x))"},
     {.name = sigmoid_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto y, auto dy) { return dy * y * (1 - y); }>,
+     .forward = map_float<[](auto y, auto dy) { return dy * y * (1 - y); }>,
      .gradient = by_expression<sigmoid_slope>,
      .cost = per_element<3>,
      .may_overwrite = 3,
@@ -162,7 +155,7 @@ const Op table[] = {
      .doc = "hyperbolic tangent"},
     {.name = tanh_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto y, auto dy) { return dy * (1 - y * y); }>,
+     .forward = map_float<[](auto y, auto dy) { return dy * (1 - y * y); }>,
      .gradient = by_expression<tanh_slope>,
      .cost = per_element<3>,
      .may_overwrite = 3,
@@ -186,7 +179,7 @@ const Op table[] = {
     {.name = elu_grad,
      .infer = elu_type,
      .forward = [](const Signature& s) -> Kernel {
-       return zip_floats(s, [floor = s.real("alpha") * s.real("scale"), scale = s.real("scale")](auto y, auto dy) {
+       return map_floats(s, [floor = s.real("alpha") * s.real("scale"), scale = s.real("scale")](auto y, auto dy) {
          using T = decltype(y);
          return dy * (y > 0 ? T(scale) : y + T(floor));
        });
@@ -203,7 +196,7 @@ const Op table[] = {
      .doc = "gradient of elu, from its output and dy"},
     {.name = "gelu",
      .infer = same_type,
-     .forward = map_float<[](auto x) { return x * kernels::normal_cdf(x); }>,
+     .forward = map_float<[](auto x) { return kernels::gelu(x); }>,
      .gradient = from_input<gelu_grad>,
      .cost = per_element<34>,
      .may_overwrite = 1,
@@ -211,7 +204,7 @@ const Op table[] = {
      .doc = "x times the normal distribution function of x"},
     {.name = gelu_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto x, auto dy) { return dy * (kernels::normal_cdf(x) + x * kernels::normal_pdf(x)); }>,
+     .forward = map_float<[](auto x, auto dy) { return dy * kernels::gelu_slope(x); }>,
      .gradient = by_expression<gelu_slope>,
      .cost = per_element<52>,
      .may_overwrite = 3,
@@ -219,7 +212,7 @@ const Op table[] = {
      .doc = "gradient of gelu, from x and dy"},
     {.name = "gelu_tanh",
      .infer = same_type,
-     .forward = map_float<[](auto x) { return decltype(x)(0.5) * x * (1 + GeluTanh::inner(x)); }>,
+     .forward = map_float<[](auto x) { return kernels::gelu_tanh(x); }>,
      .gradient = from_input<gelu_tanh_grad>,
      .cost = per_element<32>,
      .may_overwrite = 1,
@@ -227,12 +220,7 @@ const Op table[] = {
      .doc = "gelu by tanh, as in GPT-2"},
     {.name = gelu_tanh_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto x, auto dy) {
-       using T = decltype(x);
-       T t = GeluTanh::inner(x);
-       T du = T(root_2_over_pi) * (1 + T(3 * cubic) * x * x);
-       return dy * T(0.5) * (1 + t + x * (1 - t * t) * du);
-     }>,
+     .forward = map_float<[](auto x, auto dy) { return dy * kernels::gelu_tanh_slope(x); }>,
      .gradient = by_expression<gelu_tanh_slope>,
      .cost = per_element<40>,
      .may_overwrite = 3,
@@ -248,7 +236,7 @@ const Op table[] = {
      .doc = "x * sigmoid(x), also called swish"},
     {.name = silu_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto x, auto dy) {
+     .forward = map_float<[](auto x, auto dy) {
        auto s = kernels::sigmoid(x);
        return dy * s * (1 + x * (1 - s));
      }>,
@@ -259,7 +247,7 @@ const Op table[] = {
      .doc = "gradient of silu, from x and dy"},
     {.name = "mish",
      .infer = same_type,
-     .forward = map_float<[](auto x) { return x * kernels::tanh(kernels::softplus(x)); }>,
+     .forward = map_float<[](auto x) { return kernels::mish(x); }>,
      .gradient = from_input<mish_grad>,
      .cost = per_element<64>,
      .may_overwrite = 1,
@@ -268,10 +256,7 @@ const Op table[] = {
      .doc = "x * tanh(softplus(x))"},
     {.name = mish_grad,
      .infer = pair_type,
-     .forward = zip_float<[](auto x, auto dy) {
-       auto t = kernels::tanh(kernels::softplus(x));
-       return dy * (t + x * kernels::sigmoid(x) * (1 - t * t));
-     }>,
+     .forward = map_float<[](auto x, auto dy) { return dy * kernels::mish_slope(x); }>,
      .gradient = by_expression<mish_slope>,
      .cost = per_element<90>,
      .may_overwrite = 3,
@@ -306,7 +291,7 @@ const Op table[] = {
     {.name = hard_sigmoid_grad,
      .infer = hard_sigmoid_type,
      .forward = [](const Signature& s) -> Kernel {
-       return zip_floats(s, [alpha = s.real("alpha")](auto y, auto dy) {
+       return map_floats(s, [alpha = s.real("alpha")](auto y, auto dy) {
          using T = decltype(y);
          T slope = y > 0 ? T(alpha) : T(0);
          return dy * (y < 1 ? slope : T(0));

@@ -115,15 +115,14 @@ const Op table[] = {
      },
      .forward = [](const Signature& s) -> Kernel {
        return with_number(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
-         using P = kernels::Product<typename decltype(tag)::type>;
+         using T = typename decltype(tag)::type;
+         using Acc = typename kernels::Product<T>::Acc;
          int axis = axis_of(s);
          kernels::Reduction plan = kernels::plan_reduction(s.in().shape, std::span(&axis, 1));
-         return {[plan](const Buffers& b) {
-                   using T = typename decltype(tag)::type;
-                   kernels::reduce<P>(plan, b.in<T>(), b.out<T>(), static_cast<typename P::Acc*>(b.scratch),
-                                      [](auto a) { return a; });
+         return {[plan, by = kernels::reducer<kernels::Product<T>, T>()](const Buffers& b) {
+                   kernels::reduce(plan, by, b.inputs[0], b.outputs[0], static_cast<Acc*>(b.scratch));
                  },
-                 plan.partials() * static_cast<std::int64_t>(sizeof(typename P::Acc))};
+                 plan.partials() * static_cast<std::int64_t>(sizeof(Acc))};
        });
      },
      .gradient = [](const Call& c, const Values& dy) -> Values {

@@ -64,7 +64,7 @@ Values pow_gradient(const Call& c, const Values& dy) {
 const Op table[] = {
     {.name = "add",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return x + y; }>,
+     .forward = map_wrapping<[](auto x, auto y) { return x + y; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return {sum_to(dy[0], c.in(0).shape()), sum_to(dy[0], c.in(1).shape())};
      },
@@ -75,7 +75,7 @@ const Op table[] = {
      .doc = "a + b"},
     {.name = "subtract",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return x - y; }>,
+     .forward = map_wrapping<[](auto x, auto y) { return x - y; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return {sum_to(dy[0], c.in(0).shape()), sum_to(-dy[0], c.in(1).shape())};
      },
@@ -86,7 +86,7 @@ const Op table[] = {
      .doc = "a - b"},
     {.name = "multiply",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return x * y; }>,
+     .forward = map_wrapping<[](auto x, auto y) { return x * y; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return {sum_to(dy[0] * c.in(1), c.in(0).shape()), sum_to(dy[0] * c.in(0), c.in(1).shape())};
      },
@@ -97,7 +97,7 @@ const Op table[] = {
      .doc = "a * b"},
     {.name = "divide",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return quotient(x, y); }>,
+     .forward = map<[](auto x, auto y) { return quotient(x, y); }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        Value dx = dy[0] / c.in(1);
        return {sum_to(dx, c.in(0).shape()), sum_to(-dx * c.out(), c.in(1).shape())};
@@ -115,15 +115,7 @@ const Op table[] = {
        Shape factors = broadcast(s.name(), s.in(0).shape, s.in(1).shape);
        return {{s.in().dtype, broadcast(s.name(), factors, s.in(2).shape)}};
      },
-     .forward = [](const Signature& s) -> Kernel {
-       return with_float(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
-         using T = typename decltype(tag)::type;
-         auto plan = kernels::plan_broadcast<3>({s.in(0).shape, s.in(1).shape, s.in(2).shape}, s.out().shape);
-         return {[plan](const Buffers& b) {
-           kernels::zip(plan, b.in<T>(0), b.in<T>(1), b.in<T>(2), b.out<T>(), [](T x, T y, T z) { return x * y + z; });
-         }};
-       });
-     },
+     .forward = map_float<[](auto x, auto y, auto z) { return x * y + z; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return {sum_to(dy[0] * c.in(1), c.in(0).shape()), sum_to(dy[0] * c.in(0), c.in(1).shape()),
                sum_to(dy[0], c.in(2).shape())};
@@ -136,7 +128,7 @@ const Op table[] = {
      .doc = "a * b + c"},
     {.name = "modulo",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return remainder(x, y); }>,
+     .forward = map<[](auto x, auto y) { return remainder(x, y); }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return {sum_to(dy[0], c.in(0).shape()), sum_to(-dy[0] * floor(c.in(0) / c.in(1)), c.in(1).shape())};
      },
@@ -151,7 +143,7 @@ const Op table[] = {
        expect_float(s);
        return broadcast_type(s);
      },
-     .forward = zip_float<[](auto x, auto y) { return std::pow(x, y); }>,
+     .forward = map_float<[](auto x, auto y) { return std::pow(x, y); }>,
      .gradient = pow_gradient,
      .cost = per_element<40>,
      .may_overwrite = 3,
@@ -161,7 +153,7 @@ const Op table[] = {
      .doc = "a to the power of b"},
     {.name = "minimum",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return x <= y || x != x ? x : y; }>,
+     .forward = map<[](auto x, auto y) { return x <= y || x != x ? x : y; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return choose(c, dy[0], less_equal(c.in(0), c.in(1)));
      },
@@ -172,7 +164,7 @@ const Op table[] = {
      .doc = "the smaller; where equal the first takes the gradient, NaN wins"},
     {.name = "maximum",
      .infer = broadcast_type,
-     .forward = zip<[](auto x, auto y) { return x >= y || x != x ? x : y; }>,
+     .forward = map<[](auto x, auto y) { return x >= y || x != x ? x : y; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values {
        return choose(c, dy[0], greater_equal(c.in(0), c.in(1)));
      },

@@ -35,26 +35,29 @@ std::vector<Type> logic_type(const Signature& s) {
 
 template <auto f>
 Kernel compare(const Signature& s) {
-  return with_number(s.name(), s.in().dtype,
-                     [&](auto tag) { return zip_as<typename decltype(tag)::type, bool>(s, f); });
+  return element_kernel(s, with_number(s.name(), s.in().dtype, [](auto tag) {
+                          using T = typename decltype(tag)::type;
+                          return kernels::element_loop<bool, T, T>(f);
+                        }));
 }
 
 template <auto f>
 Kernel logic(const Signature& s) {
-  return zip_as<bool, bool>(s, f);
+  return element_kernel(s, same_type_loop<bool>(f));
 }
 
 // Equal, or not further apart than the tolerance; infinities equal themselves.
 template <bool wanted>
 Kernel equality(const Signature& s) {
-  if (s.in().dtype == DType::boolean) return zip_as<bool, bool>(s, [](bool x, bool y) { return (x == y) == wanted; });
-  return with_number(s.name(), s.in().dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if (s.real("tolerance") == 0) return zip_as<T, bool>(s, [](T x, T y) { return (x == y) == wanted; });
-    return zip_as<T, bool>(s, [t = s.real("tolerance")](T x, T y) {
-      return (x == y || std::fabs(static_cast<double>(x) - static_cast<double>(y)) <= t) == wanted;
-    });
-  });
+  if (s.in().dtype == DType::boolean) return logic<[](bool x, bool y) { return (x == y) == wanted; }>(s);
+  if (s.real("tolerance") == 0) return compare<[](auto x, auto y) { return (x == y) == wanted; }>(s);
+  return element_kernel(s, with_number(s.name(), s.in().dtype, [t = s.real("tolerance")](auto tag) {
+                          using T = typename decltype(tag)::type;
+                          return kernels::element_loop<bool, T, T>([t](T x, T y) {
+                            return (x == y || std::fabs(static_cast<double>(x) - static_cast<double>(y)) <= t) ==
+                                   wanted;
+                          });
+                        }));
 }
 
 std::vector<Type> where_type(const Signature& s) {
@@ -65,26 +68,29 @@ std::vector<Type> where_type(const Signature& s) {
   return {{s.in(1).dtype, broadcast("where", s.in(0).shape, broadcast("where", s.in(1).shape, s.in(2).shape))}};
 }
 
+// Only the size of the elements matters.
+template <class T>
+kernels::ElementLoop choice() {
+  return kernels::element_loop<T, bool, T, T>([](bool c, T x, T y) { return c ? x : y; });
+}
+
 Kernel where_kernel(const Signature& s) {
-  return with_dtype(s.out().dtype, [&](auto tag) -> Kernel {
-    using T = typename decltype(tag)::type;
-    auto plan = kernels::plan_broadcast<3>({s.in(0).shape, s.in(1).shape, s.in(2).shape}, s.out().shape);
-    return {[plan](const Buffers& b) {
-      kernels::zip(plan, b.in<bool>(0), b.in<T>(1), b.in<T>(2), b.out<T>(), [](bool c, T x, T y) { return c ? x : y; });
-    }};
-  });
+  switch (size_of(s.out().dtype)) {
+    case 1: return element_kernel(s, choice<std::uint8_t>());
+    case 2: return element_kernel(s, choice<std::uint16_t>());
+    case 4: return element_kernel(s, choice<std::uint32_t>());
+    default: return element_kernel(s, choice<std::uint64_t>());
+  }
 }
 
 Kernel cast_kernel(const Signature& s) {
-  return with_dtype(s.in().dtype, [&](auto from) {
-    return with_dtype(s.out().dtype, [&](auto to) -> Kernel {
-      using T = typename decltype(from)::type;
-      using U = typename decltype(to)::type;
-      return {[n = s.out().elements()](const Buffers& b) {
-        kernels::map(b.in<T>(), b.out<U>(), n, [](T x) { return convert<U>(x); });
-      }};
-    });
-  });
+  return element_kernel(s, with_dtype(s.in().dtype, [&](auto from) {
+                          return with_dtype(s.out().dtype, [](auto to) {
+                            using T = typename decltype(from)::type;
+                            using U = typename decltype(to)::type;
+                            return kernels::element_loop<U, T>([](T x) { return convert<U>(x); });
+                          });
+                        }));
 }
 
 const Op table[] = {
@@ -162,7 +168,7 @@ const Op table[] = {
        expect_dtype(s, 0, DType::boolean);
        return {s.in()};
      },
-     .forward = [](const Signature& s) { return map_as<bool>(s, [](bool x) { return !x; }); },
+     .forward = logic<[](bool x) { return !x; }>,
      .cost = per_element<1>,
      .may_overwrite = 1,
      .examples = "bool[9]; bool[]; bool[0]",

@@ -42,17 +42,7 @@ kernels::CrossEntropy plan_of(const Signature& s) {
   return plan;
 }
 
-// Calls f with the TypeTags of the logits and the labels.
-template <class F>
-Kernel with_types(const Signature& s, F f) {
-  return with_float(s.name(), s.in().dtype, [&](auto number) -> Kernel {
-    if (s.in(1).dtype == DType::i32) return f(number, TypeTag<std::int32_t>{});
-    return f(number, TypeTag<std::int64_t>{});
-  });
-}
-
-template <class Label>
-void check_labels(const kernels::CrossEntropy& plan, const Label* labels) {
+void check_labels(const kernels::CrossEntropy& plan, kernels::Labels labels) {
   if (std::int64_t at = kernels::first_wrong_label(plan, labels); at >= 0)
     fail("[cross_entropy] label {} at position {} is not a class: there are {}", labels[at], at, plan.view.size);
 }
@@ -121,12 +111,12 @@ const Op table[] = {
        return {type, type};
      },
      .forward = [](const Signature& s) -> Kernel {
-       return with_types(s, [plan = plan_of(s)](auto number, auto label) -> Kernel {
-         using T = typename decltype(number)::type;
-         using Label = typename decltype(label)::type;
-         return {[plan](const Buffers& b) {
-           check_labels(plan, b.in<Label>(1));
-           kernels::cross_entropy(plan, b.in<T>(0), b.in<Label>(1), b.out<T>(0), b.out<T>(1));
+       return with_float(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
+         using T = typename decltype(tag)::type;
+         return {[plan = plan_of(s), wide = s.in(1).dtype == DType::i64](const Buffers& b) {
+           kernels::Labels labels{b.inputs[1], wide};
+           check_labels(plan, labels);
+           kernels::cross_entropy(plan, b.in<T>(0), labels, b.out<T>(0), b.out<T>(1));
          }};
        });
      },
@@ -156,12 +146,12 @@ const Op table[] = {
        return {s.in(0)};
      },
      .forward = [](const Signature& s) -> Kernel {
-       return with_types(s, [plan = plan_of(s)](auto number, auto label) -> Kernel {
-         using T = typename decltype(number)::type;
-         using Label = typename decltype(label)::type;
-         return {[plan](const Buffers& b) {
-           check_labels(plan, b.in<Label>(1));
-           kernels::cross_entropy_grad(plan, b.in<T>(0), b.in<Label>(1), b.in<T>(2), b.in<T>(3), b.out<T>(0));
+       return with_float(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
+         using T = typename decltype(tag)::type;
+         return {[plan = plan_of(s), wide = s.in(1).dtype == DType::i64](const Buffers& b) {
+           kernels::Labels labels{b.inputs[1], wide};
+           check_labels(plan, labels);
+           kernels::cross_entropy_grad(plan, b.in<T>(0), labels, b.in<T>(2), b.in<T>(3), b.out<T>(0));
          }};
        });
      },

@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "kernels/parallel.h"
+#include "kernels/strided.h"
 #include "ops/map.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
@@ -73,27 +75,18 @@ std::vector<Type> extreme_type(const Signature& s) {
   return type;
 }
 
-template <class P, class T, class Finish>
-Kernel reduce_with(const Signature& s, Finish finish) {
+template <class Acc>
+Kernel reduce_with(const Signature& s, const kernels::Reducer<Acc>& by) {
   kernels::Reduction plan = kernels::plan_reduction(s.in().shape, axes_of(s));
-  using Acc = typename P::Acc;
-  return {
-      [=](const Buffers& b) { kernels::reduce<P>(plan, b.in<T>(), b.out<T>(), static_cast<Acc*>(b.scratch), finish); },
-      plan.partials() * static_cast<std::int64_t>(sizeof(Acc))};
+  return {[=](const Buffers& b) { kernels::reduce(plan, by, b.inputs[0], b.outputs[0], static_cast<Acc*>(b.scratch)); },
+          plan.partials() * static_cast<std::int64_t>(sizeof(Acc))};
 }
-
-struct Same {
-  template <class A>
-  A operator()(A a) const {
-    return a;
-  }
-};
 
 template <template <class> class P>
 Kernel reduce_numbers(const Signature& s) {
   return with_number(s.name(), s.in().dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return reduce_with<P<T>, T>(s, Same{});
+    return reduce_with(s, kernels::reducer<P<T>, T>());
   });
 }
 
@@ -101,21 +94,25 @@ Kernel mean_kernel(const Signature& s) {
   return with_float(s.name(), s.in().dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto count = static_cast<double>(kernels::plan_reduction(s.in().shape, axes_of(s)).count);
-    return reduce_with<kernels::Sum<T>, T>(s, [count](double sum) { return sum / count; });
+    return reduce_with(s, kernels::reducer<kernels::Sum<T>, T>(count));
   });
 }
 
 struct Any {
-  using Acc = bool;
+  using Acc = std::int64_t;
   static constexpr bool identity = false;
-  static bool step(bool a, bool x) { return a || x; }
-  static bool merge(bool a, bool b) { return a || b; }
+  template <class A>
+  static A step(A a, A x) {
+    return a | x;
+  }
 };
 struct All {
-  using Acc = bool;
+  using Acc = std::int64_t;
   static constexpr bool identity = true;
-  static bool step(bool a, bool x) { return a && x; }
-  static bool merge(bool a, bool b) { return a && b; }
+  template <class A>
+  static A step(A a, A x) {
+    return a & x;
+  }
 };
 
 // A value of the reduced shape, with its reduced axes back at size 1.
@@ -218,13 +215,13 @@ const Op table[] = {
      .doc = "true at the first element, along the axes, that equals the reduced value"},
     {.name = "any",
      .infer = bool_type,
-     .forward = [](const Signature& s) { return reduce_with<Any, bool>(s, Same{}); },
+     .forward = [](const Signature& s) { return reduce_with(s, kernels::reducer<Any, bool>()); },
      .cost = moved_bytes,
      .examples = bools,
      .doc = "whether any element over axes is true"},
     {.name = "all",
      .infer = bool_type,
-     .forward = [](const Signature& s) { return reduce_with<All, bool>(s, Same{}); },
+     .forward = [](const Signature& s) { return reduce_with(s, kernels::reducer<All, bool>()); },
      .cost = moved_bytes,
      .examples = bools,
      .doc = "whether all elements over axes are true"},

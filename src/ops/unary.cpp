@@ -18,6 +18,13 @@ constexpr std::string_view no_kink = "f32[2,3]{0.1..0.9}; f32[4]{-1.9..-1.1}; f3
 
 Values no_gradient(const Call&, const Values&) { return {Value{}}; }  // zero almost everywhere
 
+// The smallest integer has no opposite: it stays.
+template <class T>
+T magnitude(T x) {
+  if constexpr (std::is_integral_v<T>) return x < 0 ? static_cast<T>(-static_cast<std::make_unsigned_t<T>>(x)) : x;
+  return std::fabs(x);
+}
+
 std::vector<Type> clamp_type(const Signature& s) {
   if (!(s.real("min") <= s.real("max")))
     fail("[{}] min is {}, max is {}: min must not be greater", s.name(), s.real("min"), s.real("max"));
@@ -27,7 +34,7 @@ std::vector<Type> clamp_type(const Signature& s) {
 const Op table[] = {
     {.name = "negate",
      .infer = same_number_type,
-     .forward = map<[](auto x) { return -x; }>,
+     .forward = map_wrapping<[](auto x) { return -x; }>,
      .gradient = [](const Call&, const Values& dy) -> Values { return {-dy[0]}; },
      .cost = per_element<1>,
      .may_overwrite = 1,
@@ -36,7 +43,7 @@ const Op table[] = {
      .doc = "-x"},
     {.name = "abs",
      .infer = same_number_type,
-     .forward = map<[](auto x) { return std::abs(x); }>,
+     .forward = map<[](auto x) { return magnitude(x); }>,
      .gradient = [](const Call& c, const Values& dy) -> Values { return {dy[0] * sign(c.in())}; },
      .cost = per_element<1>,
      .may_overwrite = 1,
@@ -56,7 +63,7 @@ const Op table[] = {
      .doc = "-1, 0 or 1"},
     {.name = "square",
      .infer = same_number_type,
-     .forward = map<[](auto x) { return x * x; }>,
+     .forward = map_wrapping<[](auto x) { return x * x; }>,
      .gradient = [](const Call& c, const Values& dy) -> Values { return {2 * c.in() * dy[0]}; },
      .cost = per_element<1>,
      .may_overwrite = 1,
@@ -64,7 +71,7 @@ const Op table[] = {
      .doc = "x * x"},
     {.name = "one_minus",
      .infer = same_number_type,
-     .forward = map<[](auto x) { return 1 - x; }>,
+     .forward = map_wrapping<[](auto x) { return 1 - x; }>,
      .gradient = [](const Call&, const Values& dy) -> Values { return {-dy[0]}; },
      .cost = per_element<1>,
      .may_overwrite = 1,
@@ -206,7 +213,7 @@ const Op table[] = {
     {.name = "clamp_grad",
      .infer = clamp_type,
      .forward = [](const Signature& s) -> Kernel {
-       return zip_floats(s, [min = s.real("min"), max = s.real("max")](auto x, auto dy) {
+       return map_floats(s, [min = s.real("min"), max = s.real("max")](auto x, auto dy) {
          using T = decltype(x);
          T below = x < T(min) ? T(0) : dy;
          return x > T(max) ? T(0) : below;

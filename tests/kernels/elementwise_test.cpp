@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/broadcast.h"
+#include "kernels/elementwise.h"
+
 #include "kernels/naive_math.h"
 #include "kernels/random_data.h"
 #include "kernels/threads.h"
@@ -42,7 +43,9 @@ TEST(Broadcast, AgreesWithTheNaiveLoopOnRandomShapes) {
     Shapes s = random_shapes(random);
     auto x = random.array<float>(s.x.elements()), y = random.array<float>(s.y.elements());
     std::vector<float> z(static_cast<std::size_t>(s.out.elements()));
-    zip(plan_broadcast<2>({s.x, s.y}, s.out), x.data(), y.data(), z.data(), [](float a, float b) { return a - 2 * b; });
+    const void* in[] = {x.data(), y.data()};
+    auto loop = element_loop<float, float, float>([](float a, float b) { return a - 2 * b; });
+    run_elements(plan_broadcast({s.x, s.y}, s.out), loop, in, z.data());
     auto want =
         naive::zip(naive::wide(x), s.x, naive::wide(y), s.y, s.out, [](double a, double b) { return a - 2 * b; });
     testing::expect_close(naive::wide(z), want, 1e-6);
@@ -50,10 +53,10 @@ TEST(Broadcast, AgreesWithTheNaiveLoopOnRandomShapes) {
 }
 
 TEST(Broadcast, CommonCasesAreOneRowOrRowsOfTheLastAxis) {
-  EXPECT_EQ(plan_broadcast<2>({Shape{4, 5, 6}, Shape{4, 5, 6}}, {4, 5, 6}).rows, 1);
-  EXPECT_EQ(plan_broadcast<2>({Shape{4, 5, 6}, Shape{}}, {4, 5, 6}).rows, 1);
-  EXPECT_EQ(plan_broadcast<2>({Shape{4, 5, 6}, Shape{1, 6}}, {4, 5, 6}).rows, 20);
-  Broadcast<2> column = plan_broadcast<2>({Shape{4, 5, 6}, Shape{4, 1, 1}}, {4, 5, 6});
+  EXPECT_EQ(plan_broadcast({Shape{4, 5, 6}, Shape{4, 5, 6}}, {4, 5, 6}).rows, 1);
+  EXPECT_EQ(plan_broadcast({Shape{4, 5, 6}, Shape{}}, {4, 5, 6}).rows, 1);
+  EXPECT_EQ(plan_broadcast({Shape{4, 5, 6}, Shape{1, 6}}, {4, 5, 6}).rows, 20);
+  Broadcast column = plan_broadcast({Shape{4, 5, 6}, Shape{4, 1, 1}}, {4, 5, 6});
   EXPECT_EQ(column.length, 30);
   EXPECT_FALSE(column.moves[1]);
 }
@@ -68,8 +71,9 @@ TEST(Broadcast, ThreeArraysAgreeWithTheNaiveLoop) {
         auto x = random.array<float>(a.elements()), y = random.array<float>(b.elements()),
              z = random.array<float>(c.elements());
         std::vector<float> w(static_cast<std::size_t>(out.elements()));
-        zip(plan_broadcast<3>({a, b, c}, out), x.data(), y.data(), z.data(), w.data(),
-            [](float p, float q, float r) { return p * q + r; });
+        const void* in[] = {x.data(), y.data(), z.data()};
+        auto loop = element_loop<float, float, float, float>([](float p, float q, float r) { return p * q + r; });
+        run_elements(plan_broadcast({a, b, c}, out), loop, in, w.data());
         auto product = naive::zip(naive::wide(x), a, naive::wide(y), b, out, [](double p, double q) { return p * q; });
         auto want = naive::zip(product, out, naive::wide(z), c, out, [](double p, double q) { return p + q; });
         testing::expect_close(naive::wide(w), want, 1e-6);
@@ -79,9 +83,9 @@ TEST(Broadcast, ThreeArraysAgreeWithTheNaiveLoop) {
 TEST(Elementwise, BitsDoNotDependOnTheNumberOfThreads) {
   std::int64_t n = 300'007;
   std::vector<float> x = RandomData(3).array<float>(n, -5, 5), one(x.size()), many(x.size());
-  auto f = [](float v) { return v * v * 0.3f + v * 1.7f - 0.1f / (1 + v * v); };
-  testing::with_threads(1, [&] { map(x.data(), one.data(), n, f); });
-  testing::with_threads(5, [&] { map(x.data(), many.data(), n, f); });
+  auto loop = element_loop<float, float>([](float v) { return v * v * 0.3f + v * 1.7f - 0.1f / (1 + v * v); });
+  testing::with_threads(1, [&] { run_elements(n, loop, x.data(), one.data()); });
+  testing::with_threads(5, [&] { run_elements(n, loop, x.data(), many.data()); });
   EXPECT_EQ(one, many);
 }
 

@@ -177,8 +177,8 @@ TEST(CrossEntropy, AgreesWithTheLogarithmOfTheNaiveSoftmax) {
     std::vector<std::int64_t> label;
     for (std::int64_t k = 0; k < v.outer * v.inner; ++k) label.push_back(random.size(0, v.size - 1));
     std::vector<float> loss(dloss.size()), log_sum(dloss.size()), dx(x.size());
-    cross_entropy(p, x.data(), label.data(), loss.data(), log_sum.data());
-    cross_entropy_grad(p, x.data(), label.data(), log_sum.data(), dloss.data(), dx.data());
+    cross_entropy(p, x.data(), {label.data()}, loss.data(), log_sum.data());
+    cross_entropy_grad(p, x.data(), {label.data()}, log_sum.data(), dloss.data(), dx.data());
     Array q = naive::along(naive::wide(x), v.outer, v.size, v.inner, naive::softmax);
     for (std::int64_t k = 0; k < v.outer * v.inner; ++k)
       for (std::int64_t c = 0; c < v.size; ++c) {

@@ -34,7 +34,7 @@ std::vector<T> run(const Problem& p, const std::vector<T>& x) {
   Reduction plan = plan_reduction(p.shape, p.axes);
   std::vector<typename P::Acc> partial(static_cast<std::size_t>(plan.partials()));
   std::vector<T> y(static_cast<std::size_t>(plan.outputs));
-  reduce<P>(plan, x.data(), y.data(), partial.data(), [](auto a) { return a; });
+  reduce(plan, reducer<P, T>(), x.data(), y.data(), partial.data());
   return y;
 }
 
