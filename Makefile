@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow bench install format clean
+.PHONY: help demo build test test-slow bench check-torch bench-torch install format clean
 PREFIX ?= /usr/local
 
 help:
@@ -9,6 +9,8 @@ help:
 	@echo "make test-slow   ten times the random planning problems of make test"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
+	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
+	@echo "make bench-torch   time and memory of the built-in models against PyTorch's"
 	@echo "make install  install into PREFIX ($(PREFIX))"
 	@echo "make format   format the sources"
 
@@ -35,6 +37,14 @@ bench:
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench
 	@ls build/bench/bin/*_bench
+
+check-torch: build
+	@scripts/install-packages torch
+	@bench/check_torch.py build/release/bin/reprise
+
+bench-torch: build
+	@scripts/install-packages torch
+	@bench/bench_torch.py build/release/bin/reprise
 
 install: build
 	@cmake --install build/release --prefix $(PREFIX)

@@ -45,8 +45,8 @@ REPRISE_API std::vector<ModelInfo> built_in_models();
 REPRISE_API BuiltInModel built_in_model(std::string_view name, const ModelOptions& options = {});
 
 /// Takes over weights, and x and y where there are, from a folder with a manifest.json that lists raw little-endian
-/// files (kind, name, shape, dtype, file). Gives x and y, or nothing. Throws Error where the model needs something that
-/// is not there or is of another type.
+/// files (kind, which is param, buffer or data; name, shape, dtype, file). Gives x and y, or nothing. Throws Error
+/// where the model needs something that is not there or is of another type.
 REPRISE_API std::vector<Tensor> load_weights(const BuiltInModel& model, const std::string& folder);
 
 }  // namespace reprise

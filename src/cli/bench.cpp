@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,7 @@ namespace {
 
 struct BenchCommand {
   ModelCommand model;
-  std::string budget = "100%", init;
+  std::string budget = "100%", init, gradients;
   int steps = 5;
   double time_limit = 10;
   bool json = false;
@@ -64,6 +65,25 @@ std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& com
   return batch.empty() ? model.random_batch(command.model.seed) : batch;
 }
 
+// The gradients of the first step, one raw file a parameter.
+void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch, const std::string& folder) {
+  std::vector<std::string> names;
+  Compiled all(
+      [&](const Values& v) -> Values {
+        Value loss = model.loss(v)[0];
+        Values wrt;
+        for (const nn::Named& p : model.parameters)
+          if (p.parameter.trainable()) names.push_back(p.name), wrt.push_back(p.parameter.in(loss));
+        return gradients(loss, wrt);
+      },
+      {.measure = false});
+  std::vector<Tensor> found = all.run(batch);
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    write_file(folder + "/" + names[i] + ".bin",
+               std::string(static_cast<const char*>(found[i].data()), static_cast<std::size_t>(found[i].bytes())));
+}
+
 // Percentages are of what an unlimited run needs.
 StepOptions planned_options(const BenchCommand& command, const BuiltInModel& model) {
   StepOptions options = step_options(command.model);
@@ -79,10 +99,18 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
   return options;
 }
 
+// Loads the kernel libraries and starts their threads, which are no part of a model.
+void warm_up() {
+  BuiltInModel model = built_in_model("resnet18", {.small = true});
+  TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
+  step.run(model.random_batch(1));
+}
+
 Bench run(const BenchCommand& command) {
   // Large blocks go back to the system as soon as they are free, so that the resident size shows what is in use.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Progress progress;
+  warm_up();
   std::int64_t before = status_bytes("VmRSS");
   restart_rss_peak();
   reset_memory_peak();
@@ -96,6 +124,7 @@ Bench run(const BenchCommand& command) {
   std::int64_t peak_before_arena = memory_use().peak_bytes;
   {
     std::vector<Tensor> batch = batch_for(model, command);
+    if (!command.gradients.empty()) write_gradients(model, batch, command.gradients);
     for (std::size_t i = 0; i < batch.size(); ++i)
       std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
   }
@@ -170,6 +199,9 @@ std::function<Status()> add_bench(CLI::App& verb) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb.add_option("--init", command->init, "Weights and batch from this folder (manifest.json and raw files)")
+      ->type_name("DIR");
+  verb.add_option("--gradients", command->gradients,
+                  "Write the first step's gradients to this folder, raw, a file each")
       ->type_name("DIR");
   add_model_options(verb, command->model);
   verb.add_flag("--json", command->json, "Print JSON on standard output and nothing else there");

@@ -45,8 +45,11 @@ Json manifest_of(const std::string& folder) {
 
 std::vector<Tensor> load_weights(const BuiltInModel& model, const std::string& folder) try {
   std::map<std::string, Json> weights, data;
-  for (const Json& entry : manifest_of(folder))
-    (entry.at("kind") == "data" ? data : weights)[entry.at("name").get<std::string>()] = entry;
+  for (const Json& entry : manifest_of(folder)) {
+    const Json& kind = entry.at("kind");
+    if (kind == "data") data[entry.at("name").get<std::string>()] = entry;
+    if (kind == "param" || kind == "buffer") weights[entry.at("name").get<std::string>()] = entry;
+  }
   auto load = [&](const Json& entry, const Type& wanted) {
     if (type_of(entry) != wanted)
       fail("[load] '{}' is {}, the model wants {}", entry.at("name").get<std::string>(), to_string(type_of(entry)),

@@ -30,7 +30,7 @@ struct Recurrent {
 
 template <class Cell>
 BuiltInModel recurrent(const ModelOptions& options) {
-  std::int64_t steps = options.small ? 24 : 512, batch = batch_size(options, options.small ? 4 : 32);
+  std::int64_t steps = options.small ? 12 : 512, batch = batch_size(options, options.small ? 4 : 32);
   std::int64_t inputs = options.small ? 6 : 64, hidden = options.small ? 12 : 256;
   using Net = Recurrent<Cell>;
   Net net{Cell(inputs, hidden), nn::Linear(hidden, inputs), hidden};

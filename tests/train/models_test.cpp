@@ -2,7 +2,10 @@
 // Every built-in model, in its small form, gives the same bits however little memory it has.
 #include "reprise/models.h"
 
+#include <fstream>
+
 #include "message.h"
+#include "temporary.h"
 #include "train/outcome.h"
 
 namespace reprise {
@@ -43,6 +46,40 @@ TEST(BuiltInModels, HaveAsManyParametersAsTheirOriginals) {
   EXPECT_EQ(built_in_model("resnet18").parameter_count(), 11'689'512);
   EXPECT_EQ(built_in_model("resnet50").parameter_count(), 25'557'032);
   EXPECT_EQ(built_in_model("lstm512").parameter_count(), 4 * 256 * (64 + 256 + 2) + 64 * 257);
+}
+
+void write(const std::string& path, const void* data, std::int64_t bytes) {
+  std::ofstream(path, std::ios::binary).write(static_cast<const char*>(data), bytes);
+}
+
+TEST(BuiltInModels, TakeOverWeightsAndABatchFromAFolder) {
+  BuiltInModel model = built_in_model("mlp16", {.small = true}),
+               other = built_in_model("mlp16", {.small = true, .seed = 9});
+  TemporaryFolder folder;
+  std::string manifest = "[";
+  auto add = [&](const std::string& kind, const std::string& name, const Tensor& t) {
+    std::string shape;
+    for (std::int64_t size : t.shape().sizes()) shape += (shape.empty() ? "" : ",") + std::to_string(size);
+    write(folder.path() + "/" + kind + name, t.data(), t.bytes());
+    manifest += (manifest.size() > 1 ? "," : "") + std::string("{\"kind\":\"") + kind + "\",\"name\":\"" + name +
+                "\",\"shape\":[" + shape + "],\"dtype\":\"float32\",\"file\":\"" + kind + name + "\"}";
+  };
+  for (const nn::Named& p : other.parameters) add("param", p.name, p.parameter.value());
+  for (const nn::Named& p : model.parameters) add("gradient", p.name, p.parameter.value());  // not weights
+  std::vector<Tensor> batch = other.random_batch(4);
+  add("data", "x", batch[0]);
+  add("data", "y", batch[1]);
+  manifest += "]";
+  write(folder.path() + "/manifest.json", manifest.data(), static_cast<std::int64_t>(manifest.size()));
+  std::vector<Tensor> loaded = load_weights(model, folder.path());
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(loaded[i], batch[i]));
+  for (std::size_t i = 0; i < model.parameters.size(); ++i)
+    EXPECT_TRUE(same_bits(model.parameters[i].parameter.value(), other.parameters[i].parameter.value()));
+  BuiltInModel wrong = built_in_model("gpt4s", {.small = true});
+  EXPECT_NE(message_of([&] { load_weights(wrong, folder.path()); }).find("has no 'tok.weight', which gpt4s needs"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { load_weights(model, folder.path() + "/none"); }).find("manifest.json' cannot be read"),
+            std::string::npos);
 }
 
 }  // namespace

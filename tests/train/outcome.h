@@ -45,7 +45,7 @@ inline void expect_same_bits(const Outcome& a, const Outcome& b, const std::stri
 /// debugging aid on, the bits must be the same.
 template <class Make>
 void expect_same_bits_under_budgets(const Make& make) {
-  StepOptions options{.planning = {.iterations = 300}, .measure = false};
+  StepOptions options{.planning = {.iterations = 100}, .measure = false};
   Outcome free = train(make(), options);
   std::int64_t smallest = 0;
   options.poison = options.verify_recompute = true;
