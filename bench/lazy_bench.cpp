@@ -37,7 +37,7 @@ Figures run_step(const std::shared_ptr<Graph>& graph, const std::vector<Tensor>&
   return {seconds_now() - begin, lazy.stats().executed, lazy.stats().peak_bytes};
 }
 
-void compare_policies(const Program& p, int repeats) {
+void compare_policies(const Toy& p, int repeats) {
   auto graph = std::make_shared<Graph>(training_graph(p));
   std::vector<Tensor> inputs = p.parameters;
   inputs.insert(inputs.end(), p.data.begin(), p.data.end());

@@ -4,8 +4,8 @@
 // heuristic).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 namespace reprise {
@@ -29,6 +29,7 @@ class Components {
   }
   /// Of the whole set that i, a root, stands for.
   double cost(std::int32_t i) const { return costs_[static_cast<std::size_t>(i)]; }
+  std::size_t size() const { return parents_.size(); }
   void subtract(std::int32_t i, double cost) { costs_[static_cast<std::size_t>(find(i))] -= cost; }
 
  private:

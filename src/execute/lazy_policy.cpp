@@ -52,43 +52,50 @@ double LazyStore::score(const Cell& cell) const {
   return soon * cost / (static_cast<double>(cell.bytes + 1) * staleness);
 }
 
-// First what no open frame wants; then what the frames that run last want.
-Cell* LazyStore::victim() {
-  Cell* best = nullptr;
-  bool best_is_wanted = true;
-  double best_score = 0;
-  for (Cell* cell : droppable_) {
-    bool is_wanted = cell->wanted > 0;
-    if (cell->locks > 0 || (is_wanted && !best_is_wanted)) continue;
-    double s = is_wanted ? cell->depth : score(*cell);
-    if (best && is_wanted == best_is_wanted && s >= best_score) continue;
-    best = cell, best_is_wanted = is_wanted, best_score = s;
+// Scores change slowly: one look at everything names the next few that go, cheapest last.
+void LazyStore::find_candidates() {
+  constexpr std::size_t share = 16;
+  candidates_.clear();
+  for (Cell* cell : droppable_)
+    if (cell->locks == 0 && cell->wanted == 0) candidates_.push_back({score(*cell), cell, cell->used});
+  std::size_t count = std::min(candidates_.size(), candidates_.size() / share + 1);
+  auto by_score = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
+  auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(candidates_.begin(), end, candidates_.end(), by_score);
+  candidates_.erase(end, candidates_.end());
+  std::ranges::reverse(candidates_);
+}
+
+// What no open frame wants, and was not used since it was named.
+Cell* LazyStore::next_candidate() {
+  while (!candidates_.empty()) {
+    Candidate c = candidates_.back();
+    candidates_.pop_back();
+    if (c.cell->place >= 0 && c.cell->locks == 0 && c.cell->wanted == 0 && c.cell->used == c.used) return c.cell;
   }
+  return nullptr;
+}
+
+// What the frames that run last want.
+Cell* LazyStore::least_wanted() {
+  Cell* best = nullptr;
+  for (Cell* cell : droppable_)
+    if (cell->locks == 0 && (!best || cell->depth < best->depth)) best = cell;
   return best;
 }
 
-// With very many small values, looking at each for every drop would take longer than recomputing them.
-void LazyStore::shed_many() {
-  std::vector<std::pair<double, Cell*>> scores;
-  for (Cell* cell : droppable_)
-    if (cell->locks == 0 && cell->wanted == 0) scores.emplace_back(score(*cell), cell);
-  std::size_t count = scores.size() / 64;
-  auto middle = scores.begin() + static_cast<std::ptrdiff_t>(count);
-  std::nth_element(scores.begin(), middle, scores.end());
-  std::for_each(scores.begin(), middle, [&](const auto& s) { evict(*s.second); });
+Cell* LazyStore::victim() {
+  if (Cell* cell = next_candidate()) return cell;
+  find_candidates();
+  if (Cell* cell = next_candidate()) return cell;
+  return least_wanted();
 }
 
 bool LazyStore::shed(std::int64_t bytes, std::int64_t entries) {
-  constexpr std::size_t many = 2048;
   auto is_over = [&] {
     return ledger_.held() + bytes > options_.limit - options_.reserve || entry_count() + entries > options_.entries;
   };
   while (is_over()) {
-    if (droppable_.size() > many) {
-      std::size_t before = droppable_.size();
-      shed_many();
-      if (droppable_.size() < before) continue;
-    }
     Cell* cell = victim();
     if (!cell) return false;
     evict(*cell);
@@ -107,7 +114,17 @@ void LazyStore::evict(Cell& cell) {
   if (options_.policy == CachePolicy::cost_aware) join_components(cell);
 }
 
+// Sets that were merged stay merged, and empty ones stay too: now and then all begins anew.
+void LazyStore::renew_components() {
+  constexpr std::size_t most = 1 << 20;
+  if (components_.size() < most) return;
+  components_ = {};
+  for (auto& table : tables_)
+    for (std::int32_t i = 0; i < table->size; ++i) table->cell(i).component = -1;
+}
+
 void LazyStore::join_components(Cell& cell) {
+  renew_components();
   cell.component = components_.add(cell.seconds);
   Table& table = *cell.table;
   auto join = [&](const Cell& neighbour) {

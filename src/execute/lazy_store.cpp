@@ -82,6 +82,7 @@ void LazyStore::connect(Table& table, std::int32_t i) {
 void LazyStore::forget(Table& table) { shrink(table, 0); }
 
 void LazyStore::shrink(Table& table, std::int32_t size) {
+  candidates_.clear();
   for (std::int32_t i = size; i < table.size; ++i) {
     Cell& cell = table.cell(i);
     take_back(cell);
@@ -185,6 +186,11 @@ void LazyStore::hold_inputs(Table& table, Frame& frame) {
 void LazyStore::ensure(Table& table, std::int32_t target) {
   target = table.cell(target).root.node;
   if (table.cell(target).present) return;
+  const Node& wanted = table.graph->node(target);
+  if (wanted.op != &input_op && missing_input(table, wanted) < 0) {
+    for (Ref r : wanted.inputs) stats_.hits += !table.root(r).given;
+    return run(table, target);
+  }
   std::size_t base = stack_.size();
   try {
     push(table, target);

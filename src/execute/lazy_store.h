@@ -147,6 +147,12 @@ class LazyStore {
     std::vector<Cell*> held = {};  // inputs that stay until it runs
   };
 
+  struct Candidate {
+    double score;
+    Cell* cell;
+    std::int64_t used;  // when it was named
+  };
+
   bool is_limited() const;
   void connect(Table& table, std::int32_t i);
   void push(Table& table, std::int32_t node);
@@ -166,7 +172,10 @@ class LazyStore {
   void release_outputs(Cell& cell);
 
   Cell* victim();
-  void shed_many();
+  void find_candidates();
+  Cell* next_candidate();
+  Cell* least_wanted();
+  void renew_components();
   double score(const Cell& cell) const;
   double dropped_neighbourhood(const Cell& cell) const;
   void evict(Cell& cell);
@@ -179,6 +188,7 @@ class LazyStore {
   LazyStats stats_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<Cell*> droppable_;  // present, not given
+  std::vector<Candidate> candidates_;
   Components components_;
   std::int64_t clock_ = 0;
   std::int64_t put_count_ = 0;

@@ -222,9 +222,9 @@ void BackwardPass::distribute(std::int32_t i, const GradientProgram& program) {
   forget_adjoints(i);
   for (std::size_t k = 0; k < results_.size(); ++k) {
     if (program.results[k].slot < 0) continue;
-    add(tape_.graph->node(i).inputs[k], results_[k]);
-    release(results_[k]);
-    results_[k] = {};
+    Tensor gradient = std::move(results_[k]);
+    add(tape_.graph->node(i).inputs[k], gradient);
+    release(gradient);
   }
 }
 

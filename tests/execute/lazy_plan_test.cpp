@@ -40,7 +40,7 @@ TEST(EvaluationPlan, NeverFreesOutputs) {
 }
 
 TEST(EvaluationPlan, ItsPeakIsTheMeasuredOneAndItsBitsThoseOfThePlainInterpreter) {
-  for (const Program& p : {mlp_program(5, 8, 16), resnet_program(3, 2, 4, 6), lstm_program(5, 4, 8)})
+  for (const Toy& p : {mlp_program(5, 8, 16), resnet_program(3, 2, 4, 6), lstm_program(5, 4, 8)})
     for (int threads : {1, 3}) {
       Graph graph = training_graph(p);
       EvaluationPlan plan = plan_evaluation(graph);

@@ -16,7 +16,8 @@
 
 namespace reprise {
 
-struct Program {
+/// A training program small enough for a test.
+struct Toy {
   std::string name;
   std::vector<Tensor> parameters;
   std::vector<Tensor> data;
@@ -29,9 +30,9 @@ inline Tensor random_tensor(Random& random, const Shape& shape, double scale = 0
   return t;
 }
 
-inline Program mlp_program(int layers, std::int64_t batch, std::int64_t width) {
+inline Toy mlp_program(int layers, std::int64_t batch, std::int64_t width) {
   Random random(1);
-  Program p{"mlp", {}, {random_tensor(random, {batch, width}), random_tensor(random, {batch, width})}, {}};
+  Toy p{"mlp", {}, {random_tensor(random, {batch, width}), random_tensor(random, {batch, width})}, {}};
   for (int i = 0; i < layers; ++i) p.parameters.push_back(random_tensor(random, {width, width}));
   p.loss = [](const Values& w, const Values& data) {
     Value h = data[0];
@@ -42,10 +43,10 @@ inline Program mlp_program(int layers, std::int64_t batch, std::int64_t width) {
 }
 
 // Blocks of two convolutions and a skip.
-inline Program resnet_program(int blocks, std::int64_t batch, std::int64_t channels, std::int64_t size) {
+inline Toy resnet_program(int blocks, std::int64_t batch, std::int64_t channels, std::int64_t size) {
   Random random(2);
   Shape image{batch, channels, size, size};
-  Program p{"resnet", {}, {random_tensor(random, image), random_tensor(random, image)}, {}};
+  Toy p{"resnet", {}, {random_tensor(random, image), random_tensor(random, image)}, {}};
   for (int i = 0; i < 2 * blocks; ++i) p.parameters.push_back(random_tensor(random, {channels, channels, 3, 3}, 0.2));
   p.loss = [](const Values& w, const Values& data) {
     Value h = data[0];
@@ -59,10 +60,10 @@ inline Program resnet_program(int blocks, std::int64_t batch, std::int64_t chann
 }
 
 // A gated cell, unrolled; a loss at every step.
-inline Program lstm_program(int steps, std::int64_t batch, std::int64_t width) {
+inline Toy lstm_program(int steps, std::int64_t batch, std::int64_t width) {
   Random random(3);
   Shape state{batch, width};
-  Program p{"lstm", {}, {random_tensor(random, state)}, {}};
+  Toy p{"lstm", {}, {random_tensor(random, state)}, {}};
   for (int i = 0; i < 4; ++i) p.parameters.push_back(random_tensor(random, {width, width}));
   for (int t = 0; t < steps; ++t) p.data.push_back(random_tensor(random, state));
   p.loss = [](const Values& w, const Values& data) {
@@ -81,7 +82,7 @@ inline Program lstm_program(int steps, std::int64_t batch, std::int64_t width) {
 }
 
 /// Loss, then the gradient of every parameter; inputs are the parameters, then the data.
-inline Graph training_graph(const Program& p) {
+inline Graph training_graph(const Toy& p) {
   std::vector<Type> types;
   for (const Tensor& t : p.parameters) types.push_back(t.type());
   for (const Tensor& t : p.data) types.push_back(t.type());
@@ -132,7 +133,7 @@ struct TapeRun {
 };
 
 /// Runs the program on a tape that alone holds its tensors.
-inline TapeRun run_on_tape(const Program& p, const TapeOptions& options,
+inline TapeRun run_on_tape(const Toy& p, const TapeOptions& options,
                            const std::function<void(Tape&, const Var&)>& backward = {}) {
   TapeRun result;
   MemoryScope scope;

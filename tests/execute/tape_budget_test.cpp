@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-std::vector<Program> programs() { return {mlp_program(8, 16, 16), resnet_program(4, 2, 4, 6), lstm_program(6, 8, 8)}; }
+std::vector<Toy> programs() { return {mlp_program(8, 16, 16), resnet_program(4, 2, 4, 6), lstm_program(6, 8, 8)}; }
 
 void expect_same_bits(const TapeRun& a, const TapeRun& b) {
   EXPECT_EQ(a.loss, b.loss);
@@ -19,7 +19,7 @@ void expect_same_bits(const TapeRun& a, const TapeRun& b) {
 }
 
 TEST(TapeBudget, GradientsKeepTheirBitsDownToTwelveTenthsOfTheLeastAnyOrderNeeds) {
-  for (const Program& p : programs()) {
+  for (const Toy& p : programs()) {
     TapeRun plain = run_on_tape(p, {});
     PlanResult least = solve(problem_of_graph(training_graph(p)), {.budget = 1, .iterations = 2000});
     std::int64_t smallest = least.min_budget * 6 / 5;
@@ -36,7 +36,7 @@ TEST(TapeBudget, GradientsKeepTheirBitsDownToTwelveTenthsOfTheLeastAnyOrderNeeds
 }
 
 TEST(TapeBudget, TheTapesOwnPeakIsTheAllocatorsButForAScalar) {
-  for (const Program& p : programs()) {
+  for (const Toy& p : programs()) {
     std::int64_t budget = run_on_tape(p, {}).peak_bytes * 7 / 10;
     TapeRun run = run_on_tape(p, {.budget = budget});
     EXPECT_NEAR(static_cast<double>(run.stats.peak_bytes), static_cast<double>(run.peak_bytes), 16) << p.name;
@@ -45,7 +45,7 @@ TEST(TapeBudget, TheTapesOwnPeakIsTheAllocatorsButForAScalar) {
 }
 
 TEST(TapeBudget, ASecondBackwardGivesTheSameGradients) {
-  Program p = mlp_program(8, 16, 16);
+  Toy p = mlp_program(8, 16, 16);
   TapeRun plain = run_on_tape(p, {});
   TapeRun twice = run_on_tape(p, {.budget = plain.peak_bytes * 7 / 10}, [](Tape& tape, const Var& loss) {
     tape.backward(loss);
@@ -107,7 +107,7 @@ tape::CheckpointConfig mlp_segments(int layers) {
 
 TEST(TapeSegments, AreDroppedOnTheWayForwardAndRecomputedOnTheWayBack) {
   constexpr int layers = 12;
-  Program p = mlp_program(layers, 32, 16);
+  Toy p = mlp_program(layers, 32, 16);
   TapeRun plain = run_on_tape(p, {});
   auto config = mlp_segments(layers);
   std::int64_t held_before = 0, run_before = 0;
@@ -127,7 +127,7 @@ TEST(TapeSegments, AreDroppedOnTheWayForwardAndRecomputedOnTheWayBack) {
 }
 
 TEST(TapeSegments, ChosenAfterwardsGiveTheSameBits) {
-  for (const Program& p : programs()) {
+  for (const Toy& p : programs()) {
     TapeRun plain = run_on_tape(p, {});
     for (std::int64_t count : {1, 2, 3, 7}) {
       TapeRun run = run_on_tape(p, {}, [&](Tape& tape, const Var& loss) {
@@ -143,7 +143,7 @@ TEST(TapeSegments, ChosenAfterwardsGiveTheSameBits) {
 }
 
 TEST(TapeSegments, LiveWithABudget) {
-  Program p = mlp_program(12, 32, 16);
+  Toy p = mlp_program(12, 32, 16);
   TapeRun plain = run_on_tape(p, {});
   TapeRun run = run_on_tape(p, {.budget = plain.peak_bytes * 8 / 10, .checkpoints = mlp_segments(12)});
   expect_same_bits(plain, run);
