@@ -52,13 +52,15 @@ double LazyStore::score(const Cell& cell) const {
   return soon * cost / (static_cast<double>(cell.bytes + 1) * staleness);
 }
 
-// Scores change slowly: one look at everything names the next few that go, cheapest last.
+// The next that goes; of very many the next few, cheapest last: scores change slowly, and looking at all of them for
+// every drop would cost more than it saves.
 void LazyStore::find_candidates() {
-  constexpr std::size_t share = 16;
+  constexpr std::size_t many = 256, share = 16;
   candidates_.clear();
   for (Cell* cell : droppable_)
     if (cell->locks == 0 && cell->wanted == 0) candidates_.push_back({score(*cell), cell, cell->used});
-  std::size_t count = std::min(candidates_.size(), candidates_.size() / share + 1);
+  std::size_t count =
+      candidates_.size() <= many ? std::min<std::size_t>(1, candidates_.size()) : candidates_.size() / share;
   auto by_score = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
   auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
   std::partial_sort(candidates_.begin(), end, candidates_.end(), by_score);
