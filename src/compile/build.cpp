@@ -65,7 +65,8 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 Built build(Prepared prepared, const CompileOptions& options) {
   PlanResult result = plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
-  Program program = link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout);
+  auto program = std::make_shared<const Program>(
+      link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
   return {std::move(result), std::move(program)};
 }
 

@@ -2,6 +2,8 @@
 // The whole way from a recorded graph to a program: passes, updates in place, costs, plan, layout, instructions.
 #pragma once
 
+#include <memory>
+
 #include "compile/program.h"
 #include "reprise/compile.h"
 
@@ -19,7 +21,7 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 /// A plan and its instructions; throws NoScheduleFits.
 struct Built {
   PlanResult plan;
-  Program program;
+  std::shared_ptr<const Program> program;
 };
 Built build(Prepared prepared, const CompileOptions& options);
 

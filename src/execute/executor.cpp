@@ -15,34 +15,32 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-Executor::Executor(Program program, const ExecuteOptions& options)
-    : program_(std::move(program)), options_(options), arena_(std::make_shared<Arena>(program_.arena_bytes)) {
+Executor::Executor(std::shared_ptr<const Program> program, const ExecuteOptions& options)
+    : program_(std::move(program)), options_(options), arena_(std::make_shared<Arena>(program_->arena_bytes)) {
   prepare_calls();
   place_constants();
-  if (options_.verify_recompute) hashes_.resize(at(program_.graph.size()));
-  if (options_.timeline) timeline_.resize(program_.instructions.size());
+  if (options_.verify_recompute) hashes_.resize(at(program_->graph.size()));
+  if (options_.timeline) timeline_.resize(program_->instructions.size());
 }
 
-// Constants move into the arena: the graph's own then looks there, so that they are not held twice.
 void Executor::place_constants() {
-  for (std::int32_t i = 0; i < program_.graph.size(); ++i) {
-    if (program_.graph.node(i).op != &constant_op) continue;
-    const Tensor& value = std::get<Tensor>(*program_.graph.node(i).attributes.find("value"));
+  for (std::int32_t i = 0; i < program_->graph.size(); ++i) {
+    if (program_->graph.node(i).op != &constant_op) continue;
+    const Tensor& value = std::get<Tensor>(*program_->graph.node(i).attributes.find("value"));
     Tensor place = pinned(i);
     if (value.bytes() > 0) std::memcpy(place.data(), value.data(), at(value.bytes()));
-    program_.graph.node(i).attributes.set("value", place);
   }
 }
 
 void Executor::prepare_calls() {
-  const Graph& graph = program_.graph;
+  const Graph& graph = program_->graph;
   kernels_.resize(at(graph.size()));
   std::size_t inputs = 0, outputs = 0;
-  for (const Instruction& i : program_.instructions) inputs += i.inputs.size(), outputs += i.outputs.size();
+  for (const Instruction& i : program_->instructions) inputs += i.inputs.size(), outputs += i.outputs.size();
   inputs_.reserve(inputs);
   outputs_.reserve(outputs);
   std::vector<Type> types;
-  for (const Instruction& instruction : program_.instructions) {
+  for (const Instruction& instruction : program_->instructions) {
     Call& call = calls_.emplace_back();
     if (instruction.kind != Instruction::Kind::run) continue;
     Kernel& kernel = kernels_[at(instruction.node)];
@@ -58,11 +56,11 @@ void Executor::prepare_calls() {
 }
 
 Tensor Executor::pinned(std::int32_t node) const {
-  return Tensor::over(arena_->base() + program_.pinned[at(node)], program_.graph.type({node, 0}), arena_);
+  return Tensor::over(arena_->base() + program_->pinned[at(node)], program_->graph.type({node, 0}), arena_);
 }
 
 Tensor Executor::output(std::size_t i) const {
-  return Tensor::over(arena_->base() + program_.outputs[i], program_.graph.type(program_.graph.outputs[i]), arena_);
+  return Tensor::over(arena_->base() + program_->outputs[i], program_->graph.type(program_->graph.outputs[i]), arena_);
 }
 
 void Executor::run() {
@@ -75,9 +73,9 @@ void Executor::run_watched() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  std::int64_t live = program_.pinned_bytes;
+  std::int64_t live = program_->pinned_bytes;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
-    const Instruction& instruction = program_.instructions[i];
+    const Instruction& instruction = program_->instructions[i];
     bool is_run = instruction.kind == Instruction::Kind::run;
     double begin = seconds();
     if (is_run) {
@@ -86,7 +84,7 @@ void Executor::run_watched() {
     }
     double end = seconds();
     if (options_.timeline)
-      timeline_[i] = {program_.graph.node(instruction.node).op->name,
+      timeline_[i] = {program_->graph.node(instruction.node).op->name,
                       instruction.node,
                       instruction.again,
                       begin,
@@ -105,7 +103,7 @@ void Executor::poison(std::int64_t offset, std::int64_t bytes) {
 }
 
 void Executor::verify(const Instruction& instruction) {
-  const Node& node = program_.graph.node(instruction.node);
+  const Node& node = program_->graph.node(instruction.node);
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
     h = hash_bytes(arena_->base() + instruction.outputs[k], at(node.outputs[k].bytes()), h);

@@ -19,7 +19,9 @@ struct ExecuteOptions {
 
 class Executor {
  public:
-  Executor(Program program, const ExecuteOptions& options);
+  Executor(std::shared_ptr<const Program> program, const ExecuteOptions& options);
+  Executor(Program program, const ExecuteOptions& options)
+      : Executor(std::make_shared<const Program>(std::move(program)), options) {}
 
   /// The memory of an input of the graph, or of a constant: write state and batches here before a step.
   Tensor pinned(std::int32_t node) const;
@@ -31,7 +33,7 @@ class Executor {
   void run();
 
   std::int64_t arena_bytes() const { return arena_->bytes(); }
-  const Program& program() const { return program_; }
+  const Program& program() const { return *program_; }
   const std::vector<Moment>& timeline() const { return timeline_; }
 
  private:
@@ -45,7 +47,7 @@ class Executor {
   void poison(std::int64_t offset, std::int64_t bytes);
   void verify(const Instruction& instruction);
 
-  Program program_;
+  std::shared_ptr<const Program> program_;
   ExecuteOptions options_;
   std::shared_ptr<Arena> arena_;
   std::vector<Kernel> kernels_;      // by node of the graph

@@ -79,7 +79,7 @@ const PlanResult& Session::plan(std::string_view who) const {
 
 std::int64_t Session::arena_bytes(std::string_view who) const {
   plan(who);
-  return current_->program.arena_bytes;
+  return current_->program->arena_bytes;
 }
 
 const std::vector<Moment>& Session::timeline(std::string_view who) const {

@@ -76,8 +76,9 @@ TEST(Executor, LiveBytesFollowThePlanInstructionByInstruction) {
 TEST(Executor, FillsDroppedMemoryWithNanSoThatAReadOfItShows) {
   Built built = tight_chain(0.5);
   // Wrong on purpose: a later run reads what an earlier drop has freed.
+  Program program = *built.program;
   std::int64_t dropped = -1;
-  for (Instruction& i : built.program.instructions) {
+  for (Instruction& i : program.instructions) {
     if (i.kind == Instruction::Kind::drop && dropped < 0) dropped = i.outputs[0];
     if (i.kind == Instruction::Kind::run && dropped >= 0) {
       i.inputs[0] = dropped;
@@ -85,7 +86,7 @@ TEST(Executor, FillsDroppedMemoryWithNanSoThatAReadOfItShows) {
     }
   }
   ASSERT_GE(dropped, 0);
-  Executor executor(std::move(built.program), {.poison = true});
+  Executor executor(std::move(program), {.poison = true});
   fill_input(executor);
   executor.run();
   EXPECT_TRUE(std::isnan(executor.output(0).item()));
