@@ -2,17 +2,14 @@
 // Plans public graphs and prints, per budget, the extra cost found and proved beside what others published.
 //   plan_bench DIRECTORY [SECONDS [THREADS [NAME[@PERCENT]]]]      e.g. plan_bench ../shared/problems 10 2
 // Published: Checkmate (C), Moccasin (M), FastSA (F) as given in the papers, Dynamic Tensor Rematerialization (D)
-// simulated again on its own logs. Budgets are shares of the peak of the base order.
+// simulated again on its own logs. Budgets are shares of the peak of the base order; peak and arena shares of the
+// budget.
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/error.h"
-#include "reprise/plan.h"
+#include "reprise/plan_io.h"
 
 namespace {
 
@@ -58,25 +55,8 @@ constexpr Case cases[] = {
     {"log_transformer", 30, "D 25.9", 6.962},
 };
 
-// One output per node, nothing special: enough for these files.
-Problem read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) reprise::fail("[plan_bench] cannot read '{}'", path);
-  nlohmann::json json = nlohmann::json::parse(file);
-  Problem problem;
-  std::map<std::string, reprise::ValueRef> values;
-  for (const auto& node : json.at("nodes")) {
-    std::vector<reprise::ValueRef> inputs;
-    for (const auto& input : node.at("inputs")) inputs.push_back(values.at(input));
-    std::string name = node.at("name");
-    values[name] = problem.add({name, node.at("bytes").get<std::int64_t>(), node.at("cost").get<double>()}, inputs);
-  }
-  for (const auto& output : json.at("outputs")) problem.output(values.at(output));
-  return problem;
-}
-
 void bench(const std::string& directory, const Case& row, double seconds, int threads) {
-  Problem problem = read(directory + "/" + row.problem + ".json");
+  Problem problem = reprise::load_problem(directory + "/" + row.problem + ".json");
   std::int64_t whole = reprise::peak(problem, reprise::keep_all(problem));
   reprise::PlanOptions options{.budget = whole * row.percent / 100, .threads = threads};
   options.time_limit = seconds;
@@ -95,8 +75,12 @@ void bench(const std::string& directory, const Case& row, double seconds, int th
     return;
   }
   auto percent = [&](double cost) { return 100 * (cost / result.base_cost - 1); };
-  fmt::print("{:>10.3f}{:>9.3f}{:>9.3f}{:>8.2f}{:>8.2f}  {}\n", percent(result.cost), percent(result.lower_bound),
-             100 * result.gap(), first, result.seconds, result.solver);
+  auto share = [&](std::int64_t bytes) {
+    return 100 * static_cast<double>(bytes) / static_cast<double>(result.budget);
+  };
+  fmt::print("{:>10.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>8.2f}{:>8.2f}  {}\n", percent(result.cost),
+             percent(result.lower_bound), 100 * result.gap(), share(result.peak), share(result.layout_bytes), first,
+             result.seconds, result.solver);
   std::fflush(stdout);
 }
 
@@ -111,8 +95,8 @@ int main(int argc, char** argv) {
   int threads = argc > 3 ? std::atoi(argv[3]) : 2;
   std::string only = argc > 4 ? argv[4] : "";
   fmt::print("extra cost in %, {} s and {} threads each\n", seconds, threads);
-  fmt::print("{:<19}{:>4}  {:<16}{:>11}{:>10}{:>9}{:>9}{:>8}{:>8}  solver\n", "problem", "%", "published", "prototype",
-             "ours", "bound", "gap %", "first s", "s");
+  fmt::print("{:<19}{:>4}  {:<16}{:>11}{:>10}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}  solver\n", "problem", "%", "published",
+             "prototype", "ours", "bound", "gap %", "peak %", "arena %", "first s", "s");
   try {
     for (const Case& row : cases) {
       if (only.empty() || only == row.problem || only == fmt::format("{}@{}", row.problem, row.percent))

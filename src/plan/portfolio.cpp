@@ -64,16 +64,28 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
   if (options_.start) take_start(*options_.start);
   settle();
   const bool is_timed = std::isfinite(deadline_.limit());
-  constexpr double shares[] = {0.6, 0.85, 0.97};  // of the time, at the end of each round
-  const int rounds = is_timed ? 3 : 6;            // without a time limit the later ones are for layouts that do not fit
+  constexpr double shares[] = {0.5, 0.7, 0.85, 0.97};  // of the time, at the end of each round
+  const int rounds = is_timed ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
   for (int round = 0; round < rounds; ++round) {
     Deadline deadline = deadline_.at_share(is_timed ? shares[round] : 1);
     run_round({model, certificate, enough, deadline, round});
     bool nothing_fits = !is_within_target() && failed_peak_ == none;
-    bool is_done = is_within_target() && !is_timed;
+    bool is_done = is_within_target() && is_placed_ && !is_timed;
     if (nothing_fits || is_done || is_enough(enough()) || deadline_.is_over()) return;
-    if (!is_within_target()) target_.budget += (failed_peak_ - target_.budget) / 2;
+    if (!is_placed_) move_target();
   }
+}
+
+// A layout did not fit: less, by as much as it was too high. Nothing was found for that: half as much less.
+void Portfolio::move_target() {
+  if (!is_within_target()) {
+    target_.budget += (failed_peak_ - target_.budget) / 2;
+    return;
+  }
+  target_.budget = std::max<std::int64_t>(0, failed_peak_ - failed_excess_);
+  if (!best_ || best_->judged.verdict.peak > target_.budget) return;
+  candidate_ = best_->judged;
+  is_placed_ = true;
 }
 
 void Portfolio::run_round(const Round& round) {
@@ -102,21 +114,16 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   for (const Schedule& found : solver.solve(attempt)) report(found);
 }
 
-// Places the candidate. If its layout is too high, the solvers are told a budget that is as much lower.
+// Places the candidate, which becomes the best if its layout fits.
 void Portfolio::settle() {
   if (is_placed_ || !is_within_target()) return;
   Placed placed = placer_.place(candidate_.schedule);
-  if (placed.bytes <= placer_.budget) {
-    bool is_cheaper = !best_ || candidate_.verdict.cost < best_->judged.verdict.cost;
-    if (is_cheaper) best_ = {candidate_, std::move(placed)};
-    is_placed_ = true;
-    return;
-  }
-  failed_peak_ = candidate_.verdict.peak;
-  target_.budget = std::max<std::int64_t>(0, failed_peak_ - (placed.bytes - placer_.budget));
-  if (best_ && best_->judged.verdict.peak <= target_.budget) {
-    candidate_ = best_->judged;
-    is_placed_ = true;
+  is_placed_ = placed.bytes <= placer_.budget;
+  if (!is_placed_) {
+    failed_peak_ = candidate_.verdict.peak;
+    failed_excess_ = placed.bytes - placer_.budget;
+  } else if (!best_ || candidate_.verdict.cost < best_->judged.verdict.cost) {
+    best_ = {candidate_, std::move(placed)};
   }
 }
 

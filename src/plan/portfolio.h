@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the chosen solvers one after the other and keeps the best schedule, by the judge's word, whose layout fits. When
-// a layout does not fit although its schedule does, the solvers go on with as much less.
+// no layout fits although schedules do, the searches go on with as much less.
 #pragma once
 
 #include <optional>
@@ -60,6 +60,7 @@ class Portfolio {
   void run_round(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
   void settle();
+  void move_target();
   bool is_within_target() const { return candidate_.verdict.peak <= target_.budget; }
   bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
 
@@ -70,6 +71,7 @@ class Portfolio {
   const Deadline& deadline_;
   PlanOptions target_;               // the options with the budget that solvers are told
   std::int64_t failed_peak_ = none;  // of the last schedule whose layout did not fit
+  std::int64_t failed_excess_ = 0;   // of that layout over the budget
   Judged base_, candidate_, lowest_;
   bool is_placed_ = false;  // the layout of the candidate is known, and fits
   std::optional<Planned> best_;

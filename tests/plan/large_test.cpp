@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large problems are planned with counted moves alone, and what is said of them holds.
+#include <gtest/gtest.h>
+
+#include "reprise/plan.h"
+
+namespace reprise {
+namespace {
+
+// Repeated blocks of four and their mirror: the gradient of a node reads what it read.
+Problem training_graph(int nodes) {
+  Problem p;
+  int half = nodes / 2;
+  std::vector<ValueRef> forward;
+  auto size = [](int i) { return 64 + 32 * (i % 4); };
+  auto name = [](char kind, int i) { return kind + std::to_string(i); };
+  for (int i = 0; i < half; ++i) {
+    std::vector<ValueRef> inputs;
+    if (i > 0) inputs.push_back(forward.back());
+    if (i >= 4 && i % 4 == 3) inputs.push_back(forward[static_cast<std::size_t>(i - 4)]);  // the block's own skip
+    forward.push_back(p.add({name('f', i), size(i), 1.0 + i % 3}, inputs));
+  }
+  ValueRef gradient = forward.back();
+  for (int i = half; i-- > 0;)
+    gradient = p.add({name('g', i), size(i), 2}, {gradient, forward[static_cast<std::size_t>(i)]});
+  p.output(gradient);
+  return p;
+}
+
+void expect_honest(const Problem& p, const PlanResult& result) {
+  ASSERT_TRUE(result) << result.why();
+  Verdict verdict = validate(p, result.schedule, result.budget);
+  ASSERT_TRUE(verdict) << verdict.why;
+  EXPECT_EQ(verdict.cost, result.cost);
+  EXPECT_LE(result.lower_bound, result.cost);
+  EXPECT_LE(result.layout_bytes, result.budget);
+  EXPECT_LE(result.min_budget_bound, result.budget);
+}
+
+std::int64_t share_of_all(const Problem& p, int percent) { return peak(p, keep_all(p)) / 100 * percent; }
+
+TEST(LargeProblem, OfFiveThousandNodesIsPlannedWithoutATimeLimit) {
+  int told = 0;
+  Problem p = training_graph(5000);
+  PlanResult result = solve(p, {.budget = share_of_all(p, 60), .progress = [&](const PlanProgress&) { ++told; }});
+  expect_honest(p, result);
+  EXPECT_GT(told, 0);
+  EXPECT_LT(result.overhead(), 0.5);
+}
+
+TEST(LargeProblem, OfFiftyThousandTrainingNodesIsPlannedWithinATimeLimit) {
+  Problem p = training_graph(50'000);
+  expect_honest(p, solve(p, {.budget = share_of_all(p, 60), .time_limit = 6}));
+}
+
+}  // namespace
+}  // namespace reprise
