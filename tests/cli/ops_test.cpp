@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise ops`, run as a program.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/tool.h"
 #include "reprise/graph.h"
 
 namespace reprise::cli {
 namespace {
 
-std::string output_of(const std::string& arguments) {
-  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
-  std::string output;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) output += static_cast<char>(c);
-  EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 0) << arguments;
-  return output;
-}
-
 TEST(OpsCommandTest, ListsEveryOpOfTheRegistry) {
-  std::string table = output_of("ops");
-  for (const Op* op : all_ops()) EXPECT_NE(table.find(std::string(op->doc)), std::string::npos) << op->name;
+  Outcome run = tool("ops");
+  EXPECT_EQ(run.status, 0);
+  for (const Op* op : all_ops()) EXPECT_NE(run.output.find(std::string(op->doc)), std::string::npos) << op->name;
 }
 
 TEST(OpsCommandTest, PrintsOneJsonObjectWithWhatIsKnownOfEachOp) {
-  auto ops = nlohmann::json::parse(output_of("ops --json")).at("ops");
+  Outcome run = tool("ops --json");
+  EXPECT_EQ(run.status, 0);
+  auto ops = nlohmann::json::parse(run.output).at("ops");
   EXPECT_EQ(ops.size(), all_ops().size());
   for (const auto& op : ops) {
     const Op* known = find_op(op.at("name").get<std::string>());

@@ -1,43 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise pack`, run as a program.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "cli/tool.h"
 
 namespace reprise::cli {
 namespace {
 
-struct Outcome {
-  std::string output;  // standard output and, behind it, standard error where asked for
-  int status;
-};
-
-Outcome tool(const std::string& arguments) {
-  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
-  Outcome run{};
-  for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
-  int status = pclose(pipe);
-  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
-class PackCommandTest : public testing::Test {
+class PackCommandTest : public CommandTest {
  protected:
   void SetUp() override {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(lives_) << "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n";
+    CommandTest::SetUp();
+    lives_ = write("lives.csv", "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,64\n");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string in(const std::string& name) const { return folder_ + "/" + name; }
 
-  std::string folder_ = testing::TempDir() + "reprise_pack_" + std::to_string(getpid());
-  std::string lives_ = folder_ + "/lives.csv";
+  std::string lives_;
 };
 
 TEST_F(PackCommandTest, PrintsOneJsonObjectWithTheKeysOthersRelyOn) {
@@ -78,8 +56,7 @@ TEST_F(PackCommandTest, EndsWithStatus1WhenAFileFails) {
   Outcome missing = tool("pack " + in("nowhere.csv") + " 2>&1");
   EXPECT_EQ(missing.status, 1);
   EXPECT_NE(missing.output.find("cannot open"), std::string::npos) << missing.output;
-  std::ofstream(in("bad.csv")) << "id,lower,upper,size\na,5,2,64\n";
-  Outcome bad = tool("pack " + in("bad.csv") + " 2>&1");
+  Outcome bad = tool("pack " + write("bad.csv", "id,lower,upper,size\na,5,2,64\n") + " 2>&1");
   EXPECT_EQ(bad.status, 1);
   EXPECT_NE(bad.output.find("buffer 'a' lives during [5, 2)"), std::string::npos) << bad.output;
   EXPECT_EQ(tool("pack " + lives_ + " -o " + in("no/such/folder.csv") + " 2>&1").status, 1);

@@ -1,50 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise plan`, `sweep` and `check`, run as programs.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/tool.h"
 
 namespace reprise::cli {
 namespace {
 
 using nlohmann::json;
+using PlanCommand = CommandTest;
 
 const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
-
-struct Outcome {
-  std::string output;
-  int status;
-};
-
-Outcome tool(const std::string& arguments) {
-  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
-  Outcome run{};
-  for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
-  int status = pclose(pipe);
-  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
-// Standard error alone.
-Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
-
-class PlanCommand : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string in(const std::string& name) const { return folder_ + "/" + name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(in(name)) << text;
-    return in(name);
-  }
-
-  std::string folder_ = testing::TempDir() + "reprise_plan_" + std::to_string(getpid());
-};
 
 const std::vector<std::string> keys = {
     "feasible", "budget_bytes", "peak_bytes",  "layout_bytes", "min_budget_bytes", "keep_all_bytes", "base_cost",

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the tool as people do, and a folder for its files.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace reprise::cli {
+
+struct Outcome {
+  std::string output;  // standard output, and what the arguments redirect there
+  int status;          // -1: a signal ended it
+};
+
+/// Runs `reprise arguments` in a shell.
+inline Outcome tool(const std::string& arguments) {
+  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
+  if (!pipe) throw std::runtime_error("popen failed");
+  Outcome run{};
+  for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
+  int status = pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+/// Standard error alone.
+inline Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
+
+/// A test with a folder of its own.
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string in(const std::string& name) const { return folder_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(in(name)) << text;
+    return in(name);
+  }
+
+ private:
+  std::string folder_ = testing::TempDir() + "reprise_command_" + std::to_string(getpid());
+};
+
+}  // namespace reprise::cli
