@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -187,30 +186,26 @@ Status run_bench(const BenchCommand& command) try {
 
 std::function<Status()> add_bench(CLI::App& verb) {
   auto command = std::make_shared<BenchCommand>();
-  verb.add_option("model", command->model.name, "A built-in model: see `reprise models`")
-      ->required()
-      ->type_name("MODEL");
-  verb.add_option("--budget", command->budget,
-                  "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs")
-      ->check(is_budget())
-      ->capture_default_str();
-  verb.add_option("--steps", command->steps, "Steps to run")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  verb.add_option("--time-limit", command->time_limit, "Seconds to search for a plan")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb.add_option("--init", command->init, "Weights and batch from this folder (manifest.json and raw files)")
-      ->type_name("DIR");
-  verb.add_option("--gradients", command->gradients,
-                  "Write the first step's gradients to this folder, raw, a file each")
-      ->type_name("DIR");
+  add_option(verb, "model", command->model.name, "A built-in model: see `reprise models`",
+             {.is_required = true, .type = "MODEL"});
+  add_option(verb, "--budget", command->budget,
+             "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs",
+             {.check = is_budget(), .shows_default = true});
+  add_option(verb, "--steps", command->steps, "Steps to run", {.check = between(1, 1'000'000), .shows_default = true});
+  add_option(verb, "--time-limit", command->time_limit, "Seconds to search for a plan",
+             {.check = positive(), .shows_default = true});
+  add_option(verb, "--init", command->init, "Weights and batch from this folder (manifest.json and raw files)",
+             {.type = "DIR"});
+  add_option(verb, "--gradients", command->gradients,
+             "Write the first step's gradients to this folder, raw, a file each", {.type = "DIR"});
   add_model_options(verb, command->model);
-  verb.add_flag("--json", command->json, "Print JSON on standard output and nothing else there");
-  verb.footer(
-      "Examples:\n"
-      "  reprise bench gpt6                      as much memory as it likes\n"
-      "  reprise bench gpt6 --budget 50%         half of that\n"
-      "  reprise bench resnet50 --budget 300MiB --steps 10 --json\n"
-      "The status is 3 if nothing fits; the message then names the smallest budget that would do.");
+  add_flag(verb, "--json", command->json, "Print JSON on standard output and nothing else there");
+  add_footer(verb,
+             "Examples:\n"
+             "  reprise bench gpt6                      as much memory as it likes\n"
+             "  reprise bench gpt6 --budget 50%         half of that\n"
+             "  reprise bench resnet50 --budget 300MiB --steps 10 --json\n"
+             "The status is 3 if nothing fits; the message then names the smallest budget that would do.");
   return [command] { return run_bench(*command); };
 }
 

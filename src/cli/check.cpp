@@ -2,7 +2,6 @@
 // `reprise check`: the judges, on a saved plan.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -67,13 +66,13 @@ Status run_check(const CheckCommand& command) {
 
 std::function<Status()> add_check(CLI::App& verb) {
   auto command = std::make_shared<CheckCommand>();
-  verb.add_option("plan", command->plan, "The plan, as written by `reprise plan -o`")
-      ->required()
-      ->type_name("plan.json");
-  verb.add_option("--problem", command->problem, "Its problem, if the plan does not carry that")
-      ->type_name("PROBLEM.json");
-  verb.add_flag("--json", command->json, "Print one JSON object");
-  verb.footer(
+  add_option(verb, "plan", command->plan, "The plan, as written by `reprise plan -o`",
+             {.is_required = true, .type = "plan.json"});
+  add_option(verb, "--problem", command->problem, "Its problem, if the plan does not carry that",
+             {.type = "PROBLEM.json"});
+  add_flag(verb, "--json", command->json, "Print one JSON object");
+  add_footer(
+      verb,
       "Replays the schedule by definition and compares all pairs of the layout; shares no code with the planner.\n"
       "Examples:\n"
       "  reprise plan net.json --budget 50% -o plan.json && reprise check plan.json\n"

@@ -3,9 +3,11 @@
 // gives the function that runs it.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <functional>
 
+namespace CLI {
+class App;
+}
 namespace reprise::cli {
 
 /// Exit status, the same for every verb.

@@ -3,23 +3,22 @@
 
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
 namespace reprise::cli {
 
 void add_model_options(CLI::App& verb, ModelCommand& command) {
-  verb.add_option("--batch", command.batch, "Samples in a batch; the model's own number if left out")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--seed", command.seed, "Seed of weights and data");
-  verb.add_option("--optimizer", command.optimizer, "Instead of the model's own: " + optim::rule_names());
-  verb.add_option("--lr", command.lr, "Learning rate instead of the optimizer's own")->check(CLI::PositiveNumber);
-  verb.add_option("--threads", command.threads, "Threads that compute; all cores if left out")
-      ->check(CLI::Range(1, 1024));
-  verb.add_flag("--estimate", command.estimate, "Plan by estimated times instead of timing every op once");
-  verb.add_option("--profile", command.profile, "Times of ops: read from this file if it is there, and written back")
-      ->type_name("FILE");
+  add_option(verb, "--batch", command.batch, "Samples in a batch; the model's own number if left out",
+             {.check = positive()});
+  add_option(verb, "--seed", command.seed, "Seed of weights and data");
+  add_option(verb, "--optimizer", command.optimizer, "Instead of the model's own: " + optim::rule_names());
+  add_option(verb, "--lr", command.lr, "Learning rate instead of the optimizer's own", {.check = positive()});
+  add_option(verb, "--threads", command.threads, "Threads that compute; all cores if left out",
+             {.check = between(1, 1024)});
+  add_flag(verb, "--estimate", command.estimate, "Plan by estimated times instead of timing every op once");
+  add_option(verb, "--profile", command.profile, "Times of ops: read from this file if it is there, and written back",
+             {.type = "FILE"});
 }
 
 BuiltInModel make_model(const ModelCommand& command) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "reprise/models.h"
 #include "reprise/train.h"
 

@@ -12,7 +12,7 @@ namespace reprise::cli {
 
 std::function<Status()> add_models(CLI::App& verb) {
   auto json = std::make_shared<bool>(false);
-  verb.add_flag("--json", *json, "Print one JSON object");
+  add_flag(verb, "--json", *json, "Print one JSON object");
   return [json] {
     nlohmann::ordered_json list = nlohmann::json::array();
     for (const ModelInfo& info : built_in_models()) {

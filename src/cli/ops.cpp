@@ -46,7 +46,7 @@ void print_table() {
 
 std::function<Status()> add_ops(CLI::App& verb) {
   auto json = std::make_shared<bool>(false);
-  verb.add_flag("--json", *json, "Print one JSON object");
+  add_flag(verb, "--json", *json, "Print one JSON object");
   return [json] {
     *json ? print_json() : print_table();
     return done;

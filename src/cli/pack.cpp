@@ -2,7 +2,6 @@
 // `reprise pack`
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <bit>
 #include <fstream>
 #include <iterator>
@@ -99,23 +98,23 @@ Status run_pack(const PackCommand& command) {
 
 std::function<Status()> add_pack(CLI::App& verb) {
   auto command = std::make_shared<PackCommand>();
-  verb.add_option("file", command->file, "Lifetimes: a CSV file with the columns id, lower, upper (half-open) and size")
-      ->required()
-      ->type_name("FILE.csv");
-  verb.add_option("--capacity", command->capacity,
-                  "Bytes there are, such as 1048576 or 1MiB; status 3 if they do not do")
-      ->check(CLI::Validator(size_error, "SIZE"));
-  verb.add_option("--align", command->alignment, "Every offset is a multiple of this power of two, such as 64")
-      ->check(CLI::Validator(alignment_error, "N"));
-  verb.add_option("--time-limit", command->time_limit,
-                  "Seconds to search; without it the work is limited, and equal input gives equal output")
-      ->check(CLI::PositiveNumber);
-  verb.add_flag("--json", command->json, "Print one JSON object");
-  verb.add_option("-o,--output", command->output, "Write the rows with their offsets to this CSV file");
-  verb.footer(
-      "Example: three buffers, of which the first and the last never meet\n"
-      "  printf 'id,lower,upper,size\\na,0,2,64\\nb,1,3,32\\nc,2,4,64\\n' > lives.csv\n"
-      "  reprise pack lives.csv -o placed.csv      # 96 bytes: a and c share a place");
+  add_option(verb, "file", command->file,
+             "Lifetimes: a CSV file with the columns id, lower, upper (half-open) and size",
+             {.is_required = true, .type = "FILE.csv"});
+  add_option(verb, "--capacity", command->capacity,
+             "Bytes there are, such as 1048576 or 1MiB; status 3 if they do not do",
+             {.check = check(size_error, "SIZE")});
+  add_option(verb, "--align", command->alignment, "Every offset is a multiple of this power of two, such as 64",
+             {.check = check(alignment_error, "N")});
+  add_option(verb, "--time-limit", command->time_limit,
+             "Seconds to search; without it the work is limited, and equal input gives equal output",
+             {.check = positive()});
+  add_flag(verb, "--json", command->json, "Print one JSON object");
+  add_option(verb, "-o,--output", command->output, "Write the rows with their offsets to this CSV file");
+  add_footer(verb,
+             "Example: three buffers, of which the first and the last never meet\n"
+             "  printf 'id,lower,upper,size\\na,0,2,64\\nb,1,3,32\\nc,2,4,64\\n' > lives.csv\n"
+             "  reprise pack lives.csv -o placed.csv      # 96 bytes: a and c share a place");
   return [command] { return run_pack(*command); };
 }
 

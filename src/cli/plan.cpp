@@ -2,7 +2,6 @@
 // `reprise plan`
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -54,12 +53,12 @@ Status run_plan(const PlanCommand& command) {
 std::function<Status()> add_plan(CLI::App& verb) {
   auto command = std::make_shared<PlanCommand>();
   add_planning_options(verb, command->planning);
-  verb.add_option("--budget", command->budget, "Bytes there are: 512MiB, 2GB, or 50% of what keeping everything takes")
-      ->required()
-      ->check(is_budget());
-  verb.add_option("-o,--output", command->output, "Write the plan to this file, for `reprise check` and others")
-      ->type_name("plan.json");
-  verb.footer(
+  add_option(verb, "--budget", command->budget, "Bytes there are: 512MiB, 2GB, or 50% of what keeping everything takes",
+             {.is_required = true, .check = is_budget()});
+  add_option(verb, "-o,--output", command->output, "Write the plan to this file, for `reprise check` and others",
+             {.type = "plan.json"});
+  add_footer(
+      verb,
       "Examples:\n"
       "  reprise plan net.json --budget 50%                    half of what keeping everything takes\n"
       "  reprise plan net.json --budget 512MiB -o plan.json    and what to do, step by step\n"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/planning.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,9 +26,9 @@ std::string solver_list() {
   return list;
 }
 
-CLI::Validator is_solver() {
-  return CLI::Validator(
-      [](std::string& text) {
+Check is_solver() {
+  return check(
+      [](const std::string& text) {
         std::vector<std::string_view> known = solver_names();
         bool is_known = std::find(known.begin(), known.end(), text) != known.end();
         return is_known ? std::string() : fmt::format("there is no solver '{}': choose from {}", text, solver_list());
@@ -52,28 +51,26 @@ double base_cost_of(const Problem& problem) {
 
 }  // namespace
 
-CLI::Validator is_budget() { return CLI::Validator(budget_error, "SIZE"); }
+Check is_budget() { return check(budget_error, "SIZE"); }
 
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {
-  verb.add_option("problem", options.file,
-                  "A PROBLEM.json file, or a built-in model (`reprise models`): its training step")
-      ->required()
-      ->type_name("PROBLEM.json|MODEL");
-  verb.add_option("--batch", options.batch, "Samples in a model's batch; its own number if left out")
-      ->check(CLI::PositiveNumber);
-  verb.add_flag("--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
-  verb.add_option("--solver", options.solvers, "Use only these solvers: " + solver_list())
-      ->check(is_solver())
-      ->delimiter(',');
-  verb.add_option("--without", options.without, "Use all solvers but these")->check(is_solver())->delimiter(',');
-  verb.add_option("--time-limit", options.time_limit,
-                  "Seconds to search; without it the moves are counted, and equal input gives equal output")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--iterations", options.iterations, "Moves each search may try")->check(CLI::NonNegativeNumber);
-  verb.add_option("--seed", options.seed, "Seed of the searches");
-  verb.add_option("--threads", options.threads, "2: one searches while the other raises the bound")
-      ->check(CLI::Range(1, 64));
-  verb.add_flag("--json", options.json, "Print JSON on standard output and nothing else there");
+  add_option(verb, "problem", options.file,
+             "A PROBLEM.json file, or a built-in model (`reprise models`): its training step",
+             {.is_required = true, .type = "PROBLEM.json|MODEL"});
+  add_option(verb, "--batch", options.batch, "Samples in a model's batch; its own number if left out",
+             {.check = positive()});
+  add_flag(verb, "--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
+  add_option(verb, "--solver", options.solvers, "Use only these solvers: " + solver_list(),
+             {.check = is_solver(), .delimiter = ','});
+  add_option(verb, "--without", options.without, "Use all solvers but these", {.check = is_solver(), .delimiter = ','});
+  add_option(verb, "--time-limit", options.time_limit,
+             "Seconds to search; without it the moves are counted, and equal input gives equal output",
+             {.check = positive()});
+  add_option(verb, "--iterations", options.iterations, "Moves each search may try", {.check = not_negative()});
+  add_option(verb, "--seed", options.seed, "Seed of the searches");
+  add_option(verb, "--threads", options.threads, "2: one searches while the other raises the bound",
+             {.check = between(1, 64)});
+  add_flag(verb, "--json", options.json, "Print JSON on standard output and nothing else there");
 }
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {

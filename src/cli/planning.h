@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "reprise/plan_io.h"
 
@@ -27,7 +27,7 @@ struct PlanningOptions {
 /// The options that both verbs have.
 void add_planning_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
-CLI::Validator is_budget();
+Check is_budget();
 
 /// The problem of the file, or of a training step of the built-in model named.
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress);

@@ -2,7 +2,6 @@
 // `reprise sweep`: the whole trade-off between memory and time.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -74,16 +73,15 @@ Status run_sweep(const SweepCommand& command) {
 std::function<Status()> add_sweep(CLI::App& verb) {
   auto command = std::make_shared<SweepCommand>();
   add_planning_options(verb, command->planning);
-  verb.add_option("--budgets", command->budgets, "Only these budgets, such as 30%,50%,2GB")
-      ->check(is_budget())
-      ->delimiter(',');
-  verb.add_option("--points", command->points, "How many budgets, from the smallest that does to keeping everything")
-      ->check(CLI::Range(1, 1000));
-  verb.footer(
-      "Examples:\n"
-      "  reprise sweep net.json                         twelve budgets, as a table and a picture\n"
-      "  reprise sweep net.json --budgets 30%,50%,80%   these three\n"
-      "  reprise sweep net.json --points 40 --json      a list of what `reprise plan --json` prints");
+  add_option(verb, "--budgets", command->budgets, "Only these budgets, such as 30%,50%,2GB",
+             {.check = is_budget(), .delimiter = ','});
+  add_option(verb, "--points", command->points, "How many budgets, from the smallest that does to keeping everything",
+             {.check = between(1, 1000)});
+  add_footer(verb,
+             "Examples:\n"
+             "  reprise sweep net.json                         twelve budgets, as a table and a picture\n"
+             "  reprise sweep net.json --budgets 30%,50%,80%   these three\n"
+             "  reprise sweep net.json --points 40 --json      a list of what `reprise plan --json` prints");
   return [command] { return run_sweep(*command); };
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "cli/options.h"
 
 namespace reprise::cli {
 

@@ -11,7 +11,7 @@ namespace reprise::cli {
 
 std::function<Status()> add_version(CLI::App& verb) {
   auto json = std::make_shared<bool>(false);
-  verb.add_flag("--json", *json, "Print one JSON object");
+  add_flag(verb, "--json", *json, "Print one JSON object");
   return [json] {
     if (*json)
       fmt::print("{{\"version\": \"{}\"}}\n", version());

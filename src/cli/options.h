@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of a verb. Only options.cpp and cli.cpp see the headers of the parser, which take seconds to compile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
+
+namespace reprise::cli {
+
+/// What the text of an option must be.
+using Check = std::shared_ptr<const CLI::Validator>;
+/// `error` gives nothing, or what is wrong with a text; the help calls a right one `name`.
+Check check(std::function<std::string(const std::string&)> error, const std::string& name);
+Check positive();
+Check not_negative();
+Check between(int least, int most);
+
+struct Rules {
+  bool is_required = false;
+  std::string type = {};  // shown in the help; by default what the variable says
+  Check check = {};
+  char delimiter = 0;          // between the elements of a list
+  bool shows_default = false;  // the help shows what the variable holds now
+};
+
+/// `name` is "--long", "-s,--long", or "word" for an argument without a dash. T is std::string, a std::vector of them,
+/// int, std::int64_t, std::uint64_t or double.
+template <class T>
+void add_option(CLI::App& verb, const std::string& name, T& variable, const std::string& help, const Rules& rules = {});
+void add_flag(CLI::App& verb, const std::string& name, bool& variable, const std::string& help);
+/// What the help ends with.
+void add_footer(CLI::App& verb, const std::string& text);
+
+}  // namespace reprise::cli
