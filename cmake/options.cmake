@@ -10,7 +10,7 @@ if(REPRISE_DEV)
   endif()
 endif()
 if(REPRISE_SANITIZE)
-  target_compile_options(reprise_options INTERFACE -O1 -g1 -fno-omit-frame-pointer -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all)
+  target_compile_options(reprise_options INTERFACE -Og -g1 -fno-omit-frame-pointer -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 # ThreadSanitizer cannot see inside the OpenMP runtime, so that build runs our own loops on one thread.
