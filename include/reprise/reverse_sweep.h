@@ -109,12 +109,21 @@ constexpr void check_adjoint() {
                 "the seed is an integer but backward gives fractions: write 1.0, not 1");
 }
 
+// What works in place returns nothing, or a reference to what it changed; a value would be lost.
+template <class Result>
+constexpr void check_in_place() {
+  static_assert(std::is_void_v<Result> || std::is_reference_v<Result>,
+                "a function that takes the state or the adjoint by reference changes it in place, and what it returns "
+                "would be lost: return nothing, or take it by value");
+}
+
 template <class State, class Forward>
 void run_step(Forward& forward, std::int64_t step, State& state) {
   if constexpr (std::is_invocable_r_v<State, Forward&, std::int64_t, State&&>) {
     check_state<State, std::invoke_result_t<Forward&, std::int64_t, State&&>>();
     state = std::invoke(forward, step, std::move(state));
   } else if constexpr (std::is_invocable_v<Forward&, std::int64_t, State&>) {
+    check_in_place<std::invoke_result_t<Forward&, std::int64_t, State&>>();
     std::invoke(forward, step, state);
   } else if constexpr (std::is_invocable_r_v<State, Forward&, State&&>) {
     check_state<State, std::invoke_result_t<Forward&, State&&>>();
@@ -122,6 +131,7 @@ void run_step(Forward& forward, std::int64_t step, State& state) {
   } else {
     static_assert(std::is_invocable_v<Forward&, State&>,
                   "forward is State(step, State), void(step, State&), State(State) or void(State&)");
+    check_in_place<std::invoke_result_t<Forward&, State&>>();
     std::invoke(forward, state);
   }
 }
@@ -171,6 +181,7 @@ void reverse_step(Backward& backward, std::int64_t step, const State& state, Adj
     check_adjoint<Adjoint, std::invoke_result_t<Backward&, std::int64_t, const State&, Adjoint&&>>();
     adjoint = std::invoke(backward, step, state, std::move(adjoint));
   } else if constexpr (std::is_invocable_v<Backward&, std::int64_t, const State&, Adjoint&>) {
+    check_in_place<std::invoke_result_t<Backward&, std::int64_t, const State&, Adjoint&>>();
     std::invoke(backward, step, state, adjoint);
   } else if constexpr (std::is_invocable_r_v<Adjoint, Backward&, const State&, Adjoint&&>) {
     check_adjoint<Adjoint, std::invoke_result_t<Backward&, const State&, Adjoint&&>>();
@@ -179,6 +190,7 @@ void reverse_step(Backward& backward, std::int64_t step, const State& state, Adj
     static_assert(
         std::is_invocable_v<Backward&, const State&, Adjoint&>,
         "backward is Adjoint(step, const State&, Adjoint), void(step, const State&, Adjoint&), or without the step");
+    check_in_place<std::invoke_result_t<Backward&, const State&, Adjoint&>>();
     std::invoke(backward, state, adjoint);
   }
 }
