@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ of docs/checkpointing.md about stores, networks, layers and scans, run.
+// The second half of docs/checkpointing.md, as it stands there, and run: stores, networks, layers and scans.
 // test:
 #include <reprise/checkpoint.h>
 
-#include <cmath>
 #include <cstring>
 #include <iostream>
 #include <vector>
 
 using Floats = std::vector<float>;
-using Layers = std::vector<std::int64_t>;
 
 void keep_in_fewer_bytes(const Floats& state) {
   reprise::EncodedStore<Floats> store({.encoding = reprise::Encoding::bf16});
@@ -39,6 +37,13 @@ struct reprise::Serial<Grid> {
   }
 };
 
+struct Samples : std::vector<double> {
+  using std::vector<double>::vector;
+};
+
+template <>
+struct reprise::Serial<Samples> : reprise::SerialElements<Samples> {};
+
 bool train_a_network() {
   std::vector<reprise::LinearSegment> segments;
   for (std::uint64_t i = 0; i < 16; ++i) segments.push_back(reprise::LinearSegment::random_init(8, 8, i));
@@ -51,11 +56,19 @@ bool train_a_network() {
   return gradients.parameters.size() == segments.size();
 }
 
-Floats layer(std::int64_t index, const Floats& x);
-Floats layer_vjp(std::int64_t index, const Floats& x, const Floats& dy);
+Floats layer(std::int64_t index, const Floats& x) {
+  Floats y;
+  for (float v : x) y.push_back(v * 1.1f + static_cast<float>(index) * 0.01f);
+  return y;
+}
+Floats layer_vjp(std::int64_t, const Floats& x, const Floats& dy) {
+  Floats dx(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) dx[i] = dy[i] * 1.1f;
+  return dx;
+}
 
 bool recompute_activations(const Floats& x) {
-  Layers layers{0, 1, 2, 3, 4, 5};
+  std::vector<std::int64_t> layers{0, 1, 2, 3, 4, 5};
   reprise::ActivationCheckpointer checkpointer({.checkpoint_every_n_layers = 3});
   Floats y = checkpointer.checkpointed_forward(x, layers, layer);
   Floats fourth = checkpointer.recompute_from_checkpoint(4, layers, layer);
@@ -78,24 +91,14 @@ bool mark_a_tape() {
   return recomputed[9] && !recomputed[10];
 }
 
-Floats layer(std::int64_t index, const Floats& x) {
-  Floats y = x;
-  for (float& v : y) v = v * 1.1f + static_cast<float>(index) * 0.01f;
-  return y;
-}
-
-Floats layer_vjp(std::int64_t, const Floats&, const Floats& dy) {
-  Floats dx = dy;
-  for (float& v : dx) v *= 1.1f;
-  return dx;
-}
-
 int main() {
   keep_in_fewer_bytes({0.1f, 0.2f, 0.3f});
   reprise::DiskStore<Grid> disk({.slots = 1, .slot_bytes = 100});
   disk.put(0, {2, {1, 2, 3, 4}});
-  bool good = disk.get(0).cells[3] == 4 && train_a_network() && recompute_activations({1, -2, 0.5f}) &&
-              scan_a_sequence(Floats(36, 0.5f)) && mark_a_tape();
+  reprise::EncodedStore<Samples> samples({.encoding = reprise::Encoding::zstd});
+  samples.put(0, {5, 6});
+  bool good = disk.get(0).cells[3] == 4 && samples.get(0)[1] == 6 && train_a_network() &&
+              recompute_activations({1, -2, 0.5f}) && scan_a_sequence(Floats(36, 0.5f)) && mark_a_tape();
   std::cout << (good ? "all as it should be\n" : "WRONG\n");
   return good ? 0 : 1;
 }

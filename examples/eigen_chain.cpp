@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recurrent chain with Eigen matrices as its state: H' = tanh(W H + B). eigen_chain [steps] [snapshots]
+// A recurrent chain with Eigen matrices as its state: H' = tanh(W H + B), its snapshots in memory and on disk.
+// eigen_chain [steps] [snapshots]
 // test: 40 3
 #include <reprise/checkpoint.h>
 
@@ -27,8 +28,8 @@ int main(int argc, char** argv) {
     g.weight += inner * h.transpose();
     g.state = weight.transpose() * inner;
   };
-  auto gradient = [&](const reprise::chain::Schedule& schedule) {
-    return reprise::reverse_sweep(start, {.schedule = schedule}, forward, seed, backward);
+  auto gradient = [&](const reprise::chain::Schedule& schedule, auto&... stores) {
+    return reprise::reverse_sweep(start, {.schedule = schedule}, forward, seed, backward, stores...);
   };
   auto loss = [&] {
     MatrixXd h = start;
@@ -38,7 +39,10 @@ int main(int argc, char** argv) {
 
   Gradients g = gradient(reprise::chain::revolve(steps, snapshots));
   Gradients kept = gradient(reprise::chain::keep_all(steps));
-  bool same = g.state == kept.state && g.weight == kept.weight;
+  reprise::DiskStore<MatrixXd> disk({.slots = snapshots, .slot_bytes = reprise::stored_bytes(start)});
+  Gradients from_disk = gradient(reprise::chain::revolve(steps, snapshots), disk);
+  bool same = g.state == kept.state && g.weight == kept.weight && from_disk.state == kept.state &&
+              from_disk.weight == kept.weight;
 
   MatrixXd direction = MatrixXd::Random(12, 12), middle = weight;
   constexpr double h = 1e-6;

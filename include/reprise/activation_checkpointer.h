@@ -33,11 +33,12 @@ enum class Precision { f32, f16, bf16, int8 };
 struct CheckpointConfig {
   std::int64_t checkpoint_every_n_layers = 4;  // 0: never
   std::int64_t max_checkpoints = 64;
-  bool use_mixed_precision = false;  // short for precision f16, where precision is f32
+  bool use_mixed_precision = false;  // short for precision f16; beside bf16 or int8 it is refused
   Precision precision = Precision::f32;
-  std::int64_t int8_block = 64;  // elements that share one scale
-  CheckpointBudget budget = {};  // for the bytes of the checkpoints
-  bool evict_when_full = true;   // otherwise a save without room throws MaximumReached or BudgetExceeded
+  std::int64_t int8_block = 64;    // elements that share one scale
+  CheckpointBudget budget = {};    // for the bytes of the checkpoints
+  bool evict_when_full = true;     // otherwise a save without room throws MaximumReached or BudgetExceeded
+  bool check_determinism = false;  // backward first runs every layer twice and names the first that differs
 };
 
 namespace detail {
@@ -45,8 +46,8 @@ namespace detail {
 /// Throws where the configuration makes no sense.
 REPRISE_API void check_config(const CheckpointConfig& config);
 REPRISE_API EncodingOptions encoding_of(const CheckpointConfig& config);
-/// Of the sorted `candidates`, at most `most`, such that the longest stretch to recompute within 0 … length-1 is
-/// shortest.
+/// Of the sorted `candidates`, at most `most`, such that the longest replay is shortest: from the kept position before
+/// it, or from -1, to any position of 0 … length-1.
 REPRISE_API std::vector<std::int64_t> choose_positions(std::span<const std::int64_t> candidates, std::int64_t length,
                                                        std::int64_t most);
 /// Of the sorted `kept`, the one whose loss costs least, but not `spared`: those after it, up to the next (or `end`),
@@ -58,8 +59,10 @@ REPRISE_API std::int64_t cheapest_to_lose(std::span<const std::int64_t> kept, st
 
 /// `Store` is any of reprise/stores.h, empty; the default one takes its precision from the configuration. Copies are
 /// independent.
-template <Storable Activation = std::vector<float>, class Store = EncodedStore<Activation>>
+template <class Activation = std::vector<float>, class Store = EncodedStore<Activation>>
 class ActivationCheckpointer {
+  static_assert(detail::check_storable<Activation>());
+
  public:
   using Layers = std::vector<std::int64_t>;
 
@@ -72,13 +75,16 @@ class ActivationCheckpointer {
       throw BadRequest("[checkpointer] a store of your own has its own precision: leave the configuration's at f32");
   }
 
-  /// Keeps the output of a layer, or replaces it. Without room, the checkpoint whose loss costs least goes.
+  /// Keeps the output of a layer, or replaces it. Without room, the checkpoint whose loss costs least goes. A value
+  /// that cannot be encoded, or is larger than the budget or a slot, is an error that changes nothing. Where the store
+  /// itself fails (a disk, or one of your own), the checkpoint that made room is gone.
   void save(std::int64_t layer, const Activation& activation) { keep(key_of(layer), activation); }
 
   /// The kept output of a layer (of its last run, where the pass repeats it); throws NothingStored where there is none.
   Activation get(std::int64_t layer) const {
     std::int64_t key = key_of(layer);
-    if (!kept_.contains(key)) throw NothingStored("checkpointer", layer);
+    if (!kept_.contains(key))
+      throw NothingStored("checkpointer", layer, "save it first, or ask recompute_from_checkpoint for it");
     return store_.get(key);
   }
 
@@ -93,7 +99,7 @@ class ActivationCheckpointer {
 
   std::int64_t num_checkpoints() const { return std::ssize(kept_); }
   /// Bytes the checkpoints hold. The input of the last pass is held beside them: input_bytes().
-  std::int64_t memory_stored_bytes() const { return store_.bytes_held(); }
+  std::int64_t memory_stored_bytes() const { return stored_bytes_; }
   /// Bytes a plain run would hold for the last pass (and for what was saved by hand) less those that are stored.
   std::int64_t memory_saved_bytes() const { return plain_bytes_ - memory_stored_bytes(); }
   std::int64_t input_bytes() const { return input_ ? stored_bytes(*input_) : 0; }
@@ -146,8 +152,13 @@ class ActivationCheckpointer {
   template <class Layer, class Vjp, class Gradient = Activation>
   Gradient checkpointed_backward(Gradient gradient, const Layers& layers, Layer&& layer, Vjp&& vjp) {
     if (!input_) throw OutOfTurn("[checkpointer] backward needs a checkpointed_forward before it");
-    if (layers.size() != pass_.size()) throw DimensionMismatch("checkpointer", std::ssize(pass_), std::ssize(layers));
+    if (layers.size() != pass_.size())
+      throw DimensionMismatch("[checkpointer] the forward pass ran " + std::to_string(pass_.size()) +
+                                  " layers and the backward was given " + std::to_string(layers.size()) +
+                                  ": give it the same list",
+                              std::ssize(pass_), std::ssize(layers));
     check_same_pass(layers, std::ssize(layers));
+    if (config_.check_determinism) run_twice(layers, layer);
     recomputed_ = 0;
     for (std::int64_t end = std::ssize(pass_) - 1; end >= 0;) {
       auto [begin, x] = nearest_in_pass(end - 1);
@@ -163,6 +174,9 @@ class ActivationCheckpointer {
 
  private:
   static constexpr std::int64_t layer_limit = std::int64_t{1} << 62;
+  struct Size {
+    std::int64_t plain = 0, stored = 0;
+  };
 
   // Layers of the pass are kept under their last position; others behind it, in the order of their numbers.
   std::int64_t key_of(std::int64_t layer) const {
@@ -195,22 +209,61 @@ class ActivationCheckpointer {
     return x;
   }
 
+  // Room is made only for a value that is ready to be put there.
   void keep(std::int64_t key, const Activation& activation) {
-    std::int64_t most = most_bytes(activation);
-    if (most > config_.budget.max_bytes()) throw BudgetExceeded(most, config_.budget.max_bytes());
-    make_room(key, most);
-    Size size{stored_bytes(activation), put(key, activation)};
+    std::int64_t plain = stored_bytes(activation);
+    if constexpr (detail::EncodingStore<Store, Activation>) {
+      detail::Encoded encoded = store_.encode(key, activation);
+      make_room(key, std::ssize(encoded.bytes));
+      count(key, plain, guarded([&] { return store_.put_encoded(key, std::move(encoded)); }));
+    } else {
+      Activation copy = activation;
+      make_room(key, plain);
+      count(key, plain, guarded([&]() -> std::int64_t {
+              if constexpr (detail::CountingStore<Store, Activation>) {
+                return store_.put(key, std::move(copy));
+              } else {
+                store_.put(key, std::move(copy));
+                return plain;
+              }
+            }));
+    }
+  }
+
+  // A call of the store, which may tell that the disk has lost something.
+  template <class Call>
+  auto guarded(Call call) {
+    try {
+      return call();
+    } catch (...) {
+      forget_what_is_lost();
+      throw;
+    }
+  }
+
+  void count(std::int64_t key, std::int64_t plain, std::int64_t stored) {
     Size& place = kept_[key];
     config_.budget.free(place.stored);
-    config_.budget.allocate(size.stored);
-    if (!is_of_pass(key)) plain_bytes_ += size.plain - place.plain;
-    place = size;
+    config_.budget.allocate(stored);
+    stored_bytes_ += stored - place.stored;
+    if (!is_of_pass(key)) plain_bytes_ += plain - place.plain;
+    place = {plain, stored};
+  }
+
+  // A disk store that fails behind a put has emptied that slot.
+  void forget_what_is_lost() {
+    if constexpr (requires(std::int64_t key) { store_.holds(key); })
+      for (auto at = kept_.begin(); at != kept_.end();) {
+        std::int64_t key = at++->first;
+        if (!store_.holds(key)) drop(key);
+      }
   }
 
   void make_room(std::int64_t key, std::int64_t bytes) {
+    if (bytes > config_.budget.max_bytes()) throw BudgetExceeded(bytes, config_.budget.max_bytes());
     auto old = kept_.find(key);
     std::int64_t freed = old == kept_.end() ? 0 : old->second.stored;
-    while (!config_.budget.can_allocate(bytes - freed)) evict(key, bytes);
+    while (!config_.budget.can_allocate(std::max<std::int64_t>(bytes - freed, 0))) evict(key, bytes);
     if (old == kept_.end() && num_checkpoints() == config_.max_checkpoints) evict(key, bytes);
   }
 
@@ -232,31 +285,31 @@ class ActivationCheckpointer {
     store_.drop(key);
     auto at = kept_.find(key);
     config_.budget.free(at->second.stored);
+    stored_bytes_ -= at->second.stored;
     if (!is_of_pass(key)) plain_bytes_ -= at->second.plain;
     kept_.erase(at);
-  }
-
-  // Before a value is stored its bytes are known as a bound only, where they are compressed.
-  std::int64_t most_bytes(const Activation& activation) const {
-    if constexpr (requires { store_.most_bytes(activation); })
-      return store_.most_bytes(activation);
-    else
-      return stored_bytes(activation);
-  }
-  std::int64_t put(std::int64_t key, const Activation& activation) {
-    if constexpr (detail::CountingStore<Store, Activation>) {
-      return store_.put(key, activation);
-    } else {
-      store_.put(key, activation);
-      return stored_bytes(activation);
-    }
   }
 
   void check_same_pass(const Layers& layers, std::int64_t count) const {
     for (std::int64_t i = 0; i < count; ++i)
       if (i >= std::ssize(pass_) || layers[static_cast<std::size_t>(i)] != pass_[static_cast<std::size_t>(i)])
         throw BadRequest("[checkpointer] the layers differ from those of the forward pass at position " +
-                         std::to_string(i));
+                         std::to_string(i) + ": give the same list");
+  }
+
+  template <class Layer>
+  void run_twice(const Layers& layers, Layer& layer) {
+    if constexpr (!detail::Comparable<Activation>) {
+      throw BadRequest("[checkpointer] check_determinism compares values: they have to have operator==");
+    } else {
+      Activation x = *input_;
+      for (std::int64_t at = 0; at < std::ssize(layers); ++at) {
+        Activation once = layer(layers[static_cast<std::size_t>(at)], std::as_const(x));
+        Activation again = layer(layers[static_cast<std::size_t>(at)], std::as_const(x));
+        if (!detail::same_value(once, again)) throw NotDeterministic("[checkpointer] the layer at position", at);
+        x = kept_.contains(at) ? guarded([&] { return store_.get(at); }) : std::move(once);
+      }
+    }
   }
 
   // The last kept value at or before a position, and its position: -1 is the input of the pass.
@@ -269,7 +322,7 @@ class ActivationCheckpointer {
     auto after = kept_.upper_bound(position);
     if (after == kept_.begin()) return {-1, *input_};
     std::int64_t key = std::prev(after)->first;
-    return {key, store_.get(key)};
+    return {key, guarded([&] { return store_.get(key); })};
   }
 
   // What was saved by hand belongs to the last run of its layer.
@@ -279,12 +332,9 @@ class ActivationCheckpointer {
       if (!kept_.contains(layer)) continue;
       if (std::find(layers.begin() + at + 1, layers.end(), layer) == layers.end()) return {at, store_.get(layer)};
     }
-    throw NothingStored("checkpointer", layers[static_cast<std::size_t>(position)]);
+    throw NothingStored("checkpointer", layers[static_cast<std::size_t>(position)],
+                        "save it or a layer before it first, or run a checkpointed_forward");
   }
-
-  struct Size {
-    std::int64_t plain = 0, stored = 0;
-  };
 
   CheckpointConfig config_;
   mutable Store store_;  // a disk store's get is not const
@@ -292,7 +342,7 @@ class ActivationCheckpointer {
   Layers pass_;
   std::unordered_map<std::int64_t, std::int64_t> last_position_;  // of each layer in the pass
   std::optional<Activation> input_;                               // of the pass
-  std::int64_t plain_bytes_ = 0, recomputed_ = 0;
+  std::int64_t plain_bytes_ = 0, stored_bytes_ = 0, recomputed_ = 0;
 };
 
 }  // namespace reprise

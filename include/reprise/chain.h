@@ -81,6 +81,7 @@ using Action = std::variant<Advance, Record, Save, Restore, Drop, Reverse>;
 REPRISE_API std::string to_string(const Action& action);
 
 /// A place for states. Capacity is in slots where every state has size 1, else in the unit of the sizes (bytes).
+/// Costs are finite, and so small that their sum over a whole sweep is finite too; what is not, families refuse.
 struct Store {
   std::string name;
   std::int64_t capacity = 0;
@@ -118,7 +119,8 @@ struct Forecast {
 
 class Cursor;
 
-/// A stream of actions, made as it is read. Copies go on from where the original stands.
+/// A stream of actions, made as it is read, from a few words for each slot in use and the tables that some families
+/// have. Copies go on from where the original stands, and share the tables.
 ///   for (chain::Schedule s = chain::revolve(10, 3); !s.done();) act(s.next());
 /// The last action is always Reverse{0}. Schedules end at 2^40 steps. A schedule of unknown length (`online`,
 /// `online_two_level`) gives forward actions, one step at a time, until `finish` is called; then those that reverse
@@ -211,7 +213,8 @@ REPRISE_API Schedule hierarchical(std::int64_t steps, std::vector<Store> stores)
 /// `hierarchical` with free memory of `slots` slots and an unlimited disk (Aupy, Herrmann, Hovland & Robert 2016).
 REPRISE_API Schedule disk_revolve(std::int64_t steps, std::int64_t slots, double write_cost, double read_cost);
 /// `revolve` in the slots of all stores together, the most used slots in the fastest store (Stumm & Walther 2009): the
-/// fewest advances, whatever reading and writing costs.
+/// fewest advances, whatever reading and writing costs. To know which slots are used most it reads revolve's stream
+/// once.
 REPRISE_API Schedule multistage(std::int64_t steps, std::vector<Store> stores);
 
 // Length unknown until the run ends.

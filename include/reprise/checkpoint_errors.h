@@ -33,9 +33,10 @@ struct REPRISE_API BudgetExceeded : Error {
   std::int64_t need, available;
 };
 
-/// A value has another length than the place it goes to.
+/// A value has another length than the place it goes to, or a list another than the one it has to match.
 struct REPRISE_API DimensionMismatch : Error {
-  DimensionMismatch(std::string_view where, std::int64_t expected, std::int64_t got);
+  DimensionMismatch(const std::string& message, std::int64_t expected_, std::int64_t got_)
+      : Error(message), expected(expected_), got(got_) {}
   std::int64_t expected, got;
 };
 
@@ -52,7 +53,7 @@ struct REPRISE_API IndexOutOfBounds : Error {
 
 /// Nothing is kept under this slot or layer: it was never put there, or it was dropped.
 struct REPRISE_API NothingStored : Error {
-  NothingStored(std::string_view where, std::int64_t index);
+  NothingStored(std::string_view where, std::int64_t index, std::string_view remedy = "put it there first");
   std::int64_t index;
 };
 
@@ -68,7 +69,8 @@ struct REPRISE_API NotDeterministic : Error {
   std::int64_t index;
 };
 
-/// The disk could not make room for, write or read a store's file. `slot` is -1 where no single slot is concerned.
+/// The disk could not make room for, write or read a store's file, or a state is larger than its slot. `slot` is -1
+/// where no single slot is concerned.
 struct REPRISE_API StoreFailed : Error {
   StoreFailed(const std::string& message, std::int64_t slot_) : Error(message), slot(slot_) {}
   std::int64_t slot;

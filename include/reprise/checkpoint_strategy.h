@@ -22,7 +22,8 @@ class REPRISE_API CheckpointBudget {
   std::int64_t remaining() const { return max_bytes_ - used_bytes_; }
   /// The used share of the maximum; 0 where the maximum is 0.
   double utilization() const;
-  bool can_allocate(std::int64_t bytes) const { return bytes <= remaining(); }
+  /// Whether allocate(bytes) would succeed; no negative size does.
+  bool can_allocate(std::int64_t bytes) const { return bytes >= 0 && bytes <= remaining(); }
   /// Throws BudgetExceeded, and takes nothing, where `bytes` do not fit.
   void allocate(std::int64_t bytes);
   /// Gives bytes back; never to less than nothing used.

@@ -35,7 +35,8 @@ struct NetworkGradients {
 /// Inputs are kept in `Store`: any of reprise/stores.h, empty, or one of your own with put, get and drop.
 ///
 /// A forward begins by dropping what the last one kept. Where it throws (a segment, the budget, the store), nothing
-/// stays kept. A backward leaves what is kept as it is, so it can be repeated.
+/// stays kept. A backward leaves what is kept as it is, so it can be repeated. What a segment throws passes through; a
+/// DimensionMismatch is given the segment's number on the way.
 template <Recomputable R, class Store = MemoryStore<typename R::Input>>
 requires std::same_as<typename R::Input, typename R::Output>
 class CheckpointedNetwork {
@@ -76,6 +77,8 @@ class CheckpointedNetwork {
   /// The kept input of a layer with its segment; NothingStored where the layer's input was dropped.
   Checkpoint<R> checkpoint(std::int64_t layer) {
     if (layer < 0 || layer >= size()) throw IndexOutOfBounds("network", layer, size());
+    if (!std::ranges::binary_search(kept_, layer))
+      throw NothingStored("network", layer, "run a forward first, under a strategy that keeps this layer");
     return {segments_[static_cast<std::size_t>(layer)], store_.get(layer)};
   }
   /// Layers whose inputs are kept now, sorted.
@@ -115,7 +118,18 @@ class CheckpointedNetwork {
   }
 
   std::int64_t end_of(std::size_t k) const { return k + 1 < kept_.size() ? kept_[k + 1] : size(); }
-  Value run(std::int64_t layer, const Value& x) const { return segments_[static_cast<std::size_t>(layer)]->forward(x); }
+  // A segment does not know where in the network it is, so its own message could not say.
+  template <class Call>
+  static auto naming_segment(std::int64_t layer, Call call) {
+    try {
+      return call();
+    } catch (const DimensionMismatch& e) {
+      throw DimensionMismatch("[network] segment " + std::to_string(layer) + ": " + e.what(), e.expected, e.got);
+    }
+  }
+  Value run(std::int64_t layer, const Value& x) const {
+    return naming_segment(layer, [&]() -> Value { return segments_[static_cast<std::size_t>(layer)]->forward(x); });
+  }
   std::int64_t bytes_of(std::int64_t layer, const Value& x) const {
     return segments_[static_cast<std::size_t>(layer)]->input_memory_bytes(x);
   }
@@ -160,7 +174,8 @@ class CheckpointedNetwork {
     }
     peak_bytes_ = std::max(peak_bytes_, bytes);
     for (std::int64_t layer = end; layer-- > begin; inputs.pop_back()) {
-      auto both = segments_[static_cast<std::size_t>(layer)]->vjp(inputs.back(), gradients.input);
+      auto both = naming_segment(
+          layer, [&] { return segments_[static_cast<std::size_t>(layer)]->vjp(inputs.back(), gradients.input); });
       gradients.input = std::move(both.first);
       gradients.parameters.push_back(std::move(both.second));
     }

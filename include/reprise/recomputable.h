@@ -63,7 +63,7 @@ class REPRISE_API LinearSegment {
   using Input = std::vector<float>;
   using Output = std::vector<float>;
 
-  /// Throws DimensionMismatch unless there are out × in weights.
+  /// Throws DimensionMismatch unless there are out × in weights, BadRequest unless both sizes are at least 1.
   LinearSegment(std::vector<float> weights, std::int64_t in, std::int64_t out);
   /// Uniform weights within ±√(6/(in+out)), from a linear congruential generator that every platform agrees on.
   static LinearSegment random_init(std::int64_t in, std::int64_t out, std::uint64_t seed);

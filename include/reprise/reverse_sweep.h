@@ -48,6 +48,13 @@ struct SweepProgress {
   std::int64_t reversed = 0;        // of `steps`
   std::int64_t advances = 0;        // made so far
   std::int64_t advances_total = 0;  // of the forecast; -1 while the length is not known
+
+  /// The share of all advances and reversals that are done: 1 at the end, and 0 while the length is not known.
+  double fraction() const {
+    if (steps < 0) return 0;
+    auto all = static_cast<double>(advances_total + steps);
+    return all == 0 ? 1 : static_cast<double>(advances + reversed) / all;
+  }
 };
 
 struct SweepOptions {
@@ -56,7 +63,7 @@ struct SweepOptions {
   std::int64_t budget = 0;       // bytes for snapshots; 0: no limit
   std::int64_t state_bytes = 0;  // of one snapshot; needed with a budget
   std::optional<chain::Schedule> schedule = {};             // in place of steps, snapshots and budget; not begun
-  std::function<void(const SweepProgress&)> progress = {};  // called after every advance and reversal
+  std::function<void(const SweepProgress&)> progress = {};  // called after every step that runs or is reversed
   // Runs every step twice, compares, and throws NotDeterministic naming the first that differs.
   bool check_determinism = false;
 };
@@ -322,9 +329,11 @@ class Sweep {
   }
 
   void perform(const chain::Advance& a) {
-    for (std::int64_t i = a.from; i < a.to; ++i) run(i);
-    at_.advances += a.to - a.from;
-    report();
+    for (std::int64_t i = a.from; i < a.to; ++i) {
+      run(i);
+      at_.advances += 1;
+      report();
+    }
   }
   void perform(const chain::Save& a) {
     with_store(a.store, [&](auto& store) { store.put(a.slot, std::as_const(*state_)); });

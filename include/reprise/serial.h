@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a value becomes bytes and comes back: Serial<T>. Numbers, trivially copyable structs and contiguous containers of
-// them (std::vector, std::array, std::string …) need nothing; a type of your own specialises the trait, and so does a
-// container of your own that holds more than its elements:
+// How a value becomes bytes and comes back: Serial<T>. Numbers and trivially copyable structs, std::array, std::vector
+// and std::basic_string of them, and matrices in the manner of Eigen need nothing. A type of your own specialises the
+// trait:
 //
 //   template <>
 //   struct reprise::Serial<Wave> {
@@ -9,18 +9,27 @@
 //     static std::vector<std::byte> save(const Wave& wave);            // or a span over the value's own memory
 //     static Wave load(std::span<const std::byte> bytes);
 //   };
+//
+// For a contiguous range of your own that is nothing but its elements, one line does (further members would be lost):
+//
+//   template <>
+//   struct reprise::Serial<Grid> : reprise::SerialElements<Grid> {};
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace reprise {
@@ -38,30 +47,30 @@ constexpr Element element_within() {
   return Element::bytes;
 }
 
-// A pointer or a view is trivially copyable too, but what it looks at would not be stored.
+// Pointers, views and most other ranges only look at their data, which would not be stored; so does what holds them.
+// Into a struct nobody can look.
 template <class T>
-concept Flat =
-    std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::is_pointer_v<T> && !std::ranges::view<T>;
-
-// The size of the standard container that T is, or derives from.
-template <class E, class A>
-std::integral_constant<std::size_t, sizeof(std::vector<E, A>)> container_size(const std::vector<E, A>*);
-template <class C, class Traits, class A>
-std::integral_constant<std::size_t, sizeof(std::basic_string<C, Traits, A>)> container_size(
-    const std::basic_string<C, Traits, A>*);
-
-// The members that a derived class adds would be lost.
-template <class T>
-concept HasElementsAlone = !requires(const T* t) {
-  container_size(t);
-}
-|| decltype(container_size(std::declval<const T*>()))::value == sizeof(T);
+constexpr bool holds_its_data = !std::is_pointer_v<T> && !std::ranges::range<T>;
+template <class E, std::size_t n>
+constexpr bool holds_its_data<E[n]> = holds_its_data<E>;
+template <class E, std::size_t n>
+constexpr bool holds_its_data<std::array<E, n>> = holds_its_data<E>;
+template <class E>
+constexpr bool holds_its_data<std::optional<E>> = holds_its_data<E>;
+template <class... E>
+constexpr bool holds_its_data<std::variant<E...>> = (holds_its_data<E> && ...);
 
 template <class T>
-concept FlatContainer =
-    !Flat<T> && HasElementsAlone<T> && std::ranges::contiguous_range<T> && std::default_initializable<T> &&
-    Flat<std::ranges::range_value_t<T>> && requires(T t, std::size_t n) {
-  t.resize(n);
+concept Flat = std::is_trivially_copyable_v<T> && std::default_initializable<T> && holds_its_data<T>;
+
+// A matrix in the manner of Eigen that owns its elements: its PlainObject is itself, which that of a map, of an
+// expression and of a class with further members is not.
+template <class T>
+concept OwningMatrix = !Flat<T> && std::default_initializable<T> && std::same_as<typename T::PlainObject, T> &&
+                       Flat<typename T::Scalar> && requires(T matrix, const T& constant) {
+  { constant.data() } -> std::convertible_to<const typename T::Scalar*>;
+  matrix.resize(constant.rows(), constant.cols());
+  matrix.resize(T::RowsAtCompileTime, T::ColsAtCompileTime);
 };
 
 }  // namespace detail
@@ -72,6 +81,7 @@ struct Serial;
 template <detail::Flat T>
 struct Serial<T> {
   static constexpr Element element = detail::element_within<T>();
+  static constexpr bool has_padding = !std::has_unique_object_representations_v<T>;
   static std::span<const std::byte> save(const T& value) { return std::as_bytes(std::span<const T, 1>(&value, 1)); }
   static T load(std::span<const std::byte> bytes) {
     T value;
@@ -80,17 +90,67 @@ struct Serial<T> {
   }
 };
 
-template <detail::FlatContainer T>
-struct Serial<T> {
-  static constexpr Element element = detail::element_within<T>();
+/// The trait of a contiguous range that is nothing but its elements: of any length with resize(n), else of one length.
+template <std::ranges::contiguous_range T>
+struct SerialElements {
+  using Value = std::ranges::range_value_t<T>;
+  static_assert(detail::Flat<Value>,
+                "the elements of this range are not trivially copyable, or only look at their data");
+
+  static constexpr Element element = detail::element_within<Value>();
+  static constexpr bool has_padding = !std::has_unique_object_representations_v<Value>;
   static std::span<const std::byte> save(const T& value) {
     return std::as_bytes(std::span(std::ranges::data(value), std::ranges::size(value)));
   }
   static T load(std::span<const std::byte> bytes) {
     T value;
-    value.resize(bytes.size() / sizeof(std::ranges::range_value_t<T>));
+    if constexpr (requires { value.resize(bytes.size()); }) value.resize(bytes.size() / sizeof(Value));
     if (!bytes.empty()) std::memcpy(static_cast<void*>(std::ranges::data(value)), bytes.data(), bytes.size());
     return value;
+  }
+};
+
+template <detail::Flat E, class Allocator>
+requires(!std::same_as<E, bool>) struct Serial<std::vector<E, Allocator>> : SerialElements<std::vector<E, Allocator>> {
+};
+template <detail::Flat C, class Traits, class Allocator>
+struct Serial<std::basic_string<C, Traits, Allocator>> : SerialElements<std::basic_string<C, Traits, Allocator>> {};
+
+/// Rows and columns go before the elements where both are free, and such a matrix is no mere array of numbers: lossy
+/// stores refuse it. Vectors, and matrices of which one side is fixed, are.
+template <detail::OwningMatrix T>
+struct Serial<T> {
+  using Scalar = typename T::Scalar;
+  static constexpr std::int64_t fixed_rows = T::RowsAtCompileTime, fixed_cols = T::ColsAtCompileTime;  // below 0: free
+  static constexpr bool has_shape = fixed_rows < 0 && fixed_cols < 0;
+
+  static constexpr Element element = has_shape ? Element::bytes : detail::element_within<Scalar>();
+  static constexpr bool has_padding =
+      detail::element_within<Scalar>() == Element::bytes && !std::has_unique_object_representations_v<Scalar>;
+  static std::span<const std::byte> elements(const T& matrix) {
+    return std::as_bytes(std::span(matrix.data(), static_cast<std::size_t>(matrix.rows() * matrix.cols())));
+  }
+  static std::span<const std::byte> save(const T& matrix) requires(!has_shape) { return elements(matrix); }
+  static std::vector<std::byte> save(const T& matrix) requires has_shape {
+    std::array<std::int64_t, 2> shape{matrix.rows(), matrix.cols()};
+    auto before = std::as_bytes(std::span(shape)), after = elements(matrix);
+    std::vector<std::byte> bytes(before.begin(), before.end());
+    bytes.insert(bytes.end(), after.begin(), after.end());
+    return bytes;
+  }
+  static T load(std::span<const std::byte> bytes) {
+    std::array<std::int64_t, 2> shape{fixed_rows, fixed_cols};
+    if constexpr (has_shape) {
+      std::memcpy(shape.data(), bytes.data(), sizeof shape);
+      bytes = bytes.subspan(sizeof shape);
+    }
+    auto count = static_cast<std::int64_t>(bytes.size() / sizeof(Scalar));
+    if (shape[0] < 0) shape[0] = count / std::max<std::int64_t>(fixed_cols, 1);
+    if (shape[1] < 0) shape[1] = count / std::max<std::int64_t>(fixed_rows, 1);
+    T matrix;
+    matrix.resize(shape[0], shape[1]);
+    if (!bytes.empty()) std::memcpy(static_cast<void*>(matrix.data()), bytes.data(), bytes.size());
+    return matrix;
   }
 };
 
@@ -101,9 +161,22 @@ concept Storable = requires(const T& value, std::span<const std::byte> bytes) {
   { Serial<T>::load(bytes) } -> std::convertible_to<T>;
 };
 
+namespace detail {
+
+template <class T>
+constexpr bool check_storable() {
+  static_assert(Storable<T>,
+                "this type does not say how it is stored: specialise reprise::Serial for it, by save and load, or as "
+                "reprise::SerialElements if it is a contiguous range and nothing but its elements");
+  return true;
+}
+
+}  // namespace detail
+
 /// The bytes a value has when nothing is rounded or compressed.
-template <Storable T>
+template <class T>
 std::int64_t stored_bytes(const T& value) {
+  static_assert(detail::check_storable<T>());
   auto&& saved = Serial<T>::save(value);
   return static_cast<std::int64_t>(std::span<const std::byte>(saved).size());
 }
@@ -129,8 +202,14 @@ constexpr bool has_equality() {
 // Whether the bytes that are stored tell values apart: those of a struct may have padding between its members.
 template <class T>
 constexpr bool has_telling_bytes() {
-  if constexpr (Storable<T>) return element_of<T>() != Element::bytes || !(Flat<T> || FlatContainer<T>);
-  return false;
+  if constexpr (!Storable<T>)
+    return false;
+  else if constexpr (element_of<T>() != Element::bytes)
+    return true;
+  else if constexpr (requires { Serial<T>::has_padding; })
+    return !Serial<T>::has_padding;
+  else
+    return true;
 }
 
 template <class T>
@@ -140,10 +219,10 @@ concept Comparable = has_equality<T>() || has_telling_bytes<T>();
 template <Comparable T>
 bool same_value(const T& a, const T& b) {
   constexpr bool has_numbers = []() {
-    if constexpr (Storable<T>) return element_of<T>() != Element::bytes;
+    if constexpr (Storable<T>) return element_of<T>() != Element::bytes || OwningMatrix<T>;
     return false;
   }();
-  if constexpr (has_equality<T>() && !has_numbers) {
+  if constexpr (has_equality<T>() && !(has_numbers && has_telling_bytes<T>())) {
     return a == b;
   } else {
     auto&& left = Serial<T>::save(a);

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +53,13 @@ concept CountingStore = requires(Store& store, const State& state) {
   { store.put(0, state) } -> std::convertible_to<std::int64_t>;
 };
 
+/// A store that makes a state's bytes before it puts them in place.
+template <class Store, class State>
+concept EncodingStore = requires(Store& store, const State& state, Encoded encoded) {
+  { store.encode(0, state) } -> std::same_as<Encoded>;
+  { store.put_encoded(0, std::move(encoded)) } -> std::convertible_to<std::int64_t>;
+};
+
 /// For drivers that own their store: what it held before would be counted, and dropped.
 template <class Store>
 void check_empty(const char* where, const Store& store) {
@@ -93,25 +101,28 @@ class MemoryStore {
 };
 
 /// Keeps states in memory in fewer bytes: EncodedStore<std::vector<float>> store({.encoding = Encoding::bf16});
-template <Storable State>
+template <class State>
 class EncodedStore {
+  static_assert(detail::check_storable<State>());
+
  public:
   explicit EncodedStore(EncodingOptions options) : options_(options) { detail::check_encoding(element, options_); }
 
   /// Returns the bytes that the state takes.
-  std::int64_t put(std::int64_t slot, const State& state) {
+  std::int64_t put(std::int64_t slot, const State& state) { return put_encoded(slot, encode(slot, state)); }
+  /// The two halves of put, for those who make room for the state once they know its bytes: what is wrong with it is an
+  /// error of the first half.
+  detail::Encoded encode(std::int64_t, const State& state) const {
     auto&& plain = Serial<State>::save(state);
-    detail::Encoded encoded = detail::encode(plain, element, options_);
-    auto bytes = static_cast<std::int64_t>(encoded.bytes.size());
+    return detail::encode(plain, element, options_);
+  }
+  std::int64_t put_encoded(std::int64_t slot, detail::Encoded encoded) {
+    std::int64_t bytes = std::ssize(encoded.bytes);
     std::vector<std::byte>& place = states_[slot];
-    bytes_ += bytes - static_cast<std::int64_t>(place.size());
+    bytes_ += bytes - std::ssize(place);
     place = std::move(encoded.bytes);
     largest_error_ = std::max(largest_error_, encoded.largest_error);
     return bytes;
-  }
-  /// The most bytes that this state can take here.
-  std::int64_t most_bytes(const State& state) const {
-    return detail::encoded_bound(stored_bytes(state), element, options_);
   }
   State get(std::int64_t slot) const {
     auto at = states_.find(slot);
@@ -162,6 +173,8 @@ class REPRISE_API DiskSlots {
   DiskSlots(DiskSlots&&) noexcept;
   DiskSlots& operator=(DiskSlots&&) noexcept;
 
+  /// Throws StoreFailed where so many bytes are more than a slot has.
+  void check_size(std::int64_t slot, std::int64_t bytes) const;
   void put(std::int64_t slot, std::vector<std::byte> bytes);
   std::shared_ptr<const std::vector<std::byte>> get(std::int64_t slot);
   void drop(std::int64_t slot);
@@ -183,28 +196,32 @@ class REPRISE_API DiskSlots {
 /// directory and its file go when the store does.
 ///
 /// When a write fails behind the caller, the next put, get or flush throws StoreFailed, once each; that slot is then
-/// empty, all others are intact, and the call that threw has done nothing; dropping the slot forgets the failure. A get
-/// that cannot read throws StoreFailed, one that reads something else than was written StoreCorrupted; both leave the
-/// store as it was.
-template <Storable State>
+/// empty, all others are intact, and the call that threw has done nothing; dropping the slot forgets the failure. A put
+/// of a state larger than its slot throws StoreFailed and does nothing. A get that cannot read throws StoreFailed, one
+/// that reads something else than was written StoreCorrupted; both leave the store as it was.
+template <class State>
 class DiskStore {
+  static_assert(detail::check_storable<State>());
+
  public:
   explicit DiskStore(DiskOptions options)
       : encoding_((detail::check_encoding(element, options.encoding), options.encoding)),
         slots_(options, detail::encoded_bound(options.slot_bytes, element, encoding_)) {}
 
   /// Returns the bytes that the state takes.
-  std::int64_t put(std::int64_t slot, const State& state) {
+  std::int64_t put(std::int64_t slot, const State& state) { return put_encoded(slot, encode(slot, state)); }
+  /// The two halves of put, as in EncodedStore: a state that is too large is an error of the first.
+  detail::Encoded encode(std::int64_t slot, const State& state) const {
     auto&& saved = Serial<State>::save(state);
     detail::Encoded encoded = detail::encode(saved, element, encoding_);
-    auto bytes = static_cast<std::int64_t>(encoded.bytes.size());
+    slots_.check_size(slot, std::ssize(encoded.bytes));
+    return encoded;
+  }
+  std::int64_t put_encoded(std::int64_t slot, detail::Encoded encoded) {
+    std::int64_t bytes = std::ssize(encoded.bytes);
     slots_.put(slot, std::move(encoded.bytes));
     largest_error_ = std::max(largest_error_, encoded.largest_error);
     return bytes;
-  }
-  /// The most bytes that this state can take here.
-  std::int64_t most_bytes(const State& state) const {
-    return detail::encoded_bound(stored_bytes(state), element, encoding_);
   }
   State get(std::int64_t slot) {
     auto bytes = slots_.get(slot);

@@ -13,13 +13,13 @@ namespace {
 
 using Positions = std::vector<std::int64_t>;
 
-// The fewest candidates that leave no stretch longer than `longest`: always jump as far as allowed. Empty-handed: none
-// do.
+// The fewest candidates that leave no replay longer than `longest`: always jump as far as allowed. Those between two
+// kept positions are replayed, and so are those after the last, to the end. Empty-handed: none do.
 std::optional<Positions> within(std::span<const std::int64_t> candidates, std::int64_t length, std::int64_t longest) {
   Positions chosen;
   std::int64_t at = -1;  // the input
   while (length - 1 - at > longest) {
-    auto next = std::ranges::upper_bound(candidates, at + longest);
+    auto next = std::ranges::upper_bound(candidates, at + longest + 1);
     if (next == candidates.begin() || *std::prev(next) <= at) return std::nullopt;
     chosen.push_back(at = *std::prev(next));
   }
@@ -48,6 +48,10 @@ void check_config(const CheckpointConfig& config) {
   if (config.precision < Precision::f32 || config.precision > Precision::int8)
     refuse<BadRequest>("[checkpointer] there is no precision number {}: give one of f32, f16, bf16 and int8",
                        static_cast<int>(config.precision));
+  if (config.use_mixed_precision && config.precision != Precision::f32 && config.precision != Precision::f16)
+    refuse<BadRequest>(
+        "[checkpointer] use_mixed_precision stands for f16, and precision asks for {}: give one of the two",
+        config.precision == Precision::bf16 ? "bf16" : "int8");
   if (config.int8_block < 1)
     refuse<BadRequest>("[checkpointer] int8_block is {}: a block has at least 1 element", config.int8_block);
 }
@@ -67,7 +71,7 @@ EncodingOptions encoding_of(const CheckpointConfig& config) {
 
 Positions choose_positions(std::span<const std::int64_t> candidates, std::int64_t length, std::int64_t most) {
   if (std::ssize(candidates) <= most) return {candidates.begin(), candidates.end()};
-  std::int64_t low = 1, high = length;  // the longest stretch; `high` is always possible
+  std::int64_t low = 0, high = length;  // the longest replay; `high` is always possible
   while (low < high) {
     std::int64_t middle = low + (high - low) / 2;
     auto chosen = within(candidates, length, middle);

@@ -28,6 +28,8 @@ class Cursor {
 void check_steps(const char* family, std::int64_t steps);
 void check_slots(const char* family, std::int64_t slots);
 void check_cost(const char* family, const char* what, double cost);
-void check_stores(const char* family, const std::vector<Store>& stores);
+void check_stores(const char* family, std::int64_t steps, const std::vector<Store>& stores);
+/// That the cost of a whole sweep, in which no step's reversal needs more than one read and one write, stays a number.
+void check_traffic(const char* family, std::int64_t steps, double write_cost, double read_cost);
 
 }  // namespace reprise::chain

@@ -134,6 +134,7 @@ struct DiskSlots::Worker {
     throw error;
   }
 
+  void check_size(std::int64_t slot, std::int64_t bytes) const;
   void put(std::int64_t slot, std::vector<std::byte> bytes);
   Buffer get(std::int64_t slot);
   void drop(std::int64_t slot);
@@ -146,12 +147,18 @@ struct DiskSlots::Worker {
   Buffer read(std::int64_t slot, std::int64_t offset, std::int64_t bytes, std::uint64_t checksum) const;
 };
 
+void DiskSlots::Worker::check_size(std::int64_t slot, std::int64_t bytes) const {
+  if (bytes <= slot_bytes) return;
+  throw StoreFailed(
+      fmt::format("[disk store] the state for slot {} takes {} bytes and a slot has {}: make the store with "
+                  "DiskOptions::slot_bytes = stored_bytes() of the largest state",
+                  slot, bytes, slot_bytes),
+      slot);
+}
+
 void DiskSlots::Worker::put(std::int64_t slot, std::vector<std::byte> bytes) {
   auto size = static_cast<std::int64_t>(bytes.size());
-  if (size > slot_bytes)
-    throw StoreFailed(
-        fmt::format("[disk store] slot {}: {} bytes do not fit the {} that were reserved", slot, size, slot_bytes),
-        slot);
+  check_size(slot, size);
   auto memory = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   Lock lock(mutex);
   work_done.wait(lock, [&] { return writes_pending < options.write_behind || !failures.empty(); });
@@ -309,6 +316,7 @@ DiskSlots::~DiskSlots() = default;
 DiskSlots::DiskSlots(DiskSlots&&) noexcept = default;
 DiskSlots& DiskSlots::operator=(DiskSlots&&) noexcept = default;
 
+void DiskSlots::check_size(std::int64_t slot, std::int64_t bytes) const { worker_->check_size(slot, bytes); }
 void DiskSlots::put(std::int64_t slot, std::vector<std::byte> bytes) { worker_->put(slot, std::move(bytes)); }
 Buffer DiskSlots::get(std::int64_t slot) { return worker_->get(slot); }
 void DiskSlots::drop(std::int64_t slot) { worker_->drop(slot); }

@@ -13,11 +13,6 @@ BudgetExceeded::BudgetExceeded(std::int64_t need_, std::int64_t available_)
       need(need_),
       available(available_) {}
 
-DimensionMismatch::DimensionMismatch(std::string_view where, std::int64_t expected_, std::int64_t got_)
-    : Error(fmt::format("[{}] sizes differ: expected {} elements, got {}", where, expected_, got_)),
-      expected(expected_),
-      got(got_) {}
-
 EmptyNetwork::EmptyNetwork() : Error("[network] has no segments: build it from at least one") {}
 
 IndexOutOfBounds::IndexOutOfBounds(std::string_view where, std::int64_t index_, std::int64_t limit_)
@@ -25,9 +20,8 @@ IndexOutOfBounds::IndexOutOfBounds(std::string_view where, std::int64_t index_, 
       index(index_),
       limit(limit_) {}
 
-NothingStored::NothingStored(std::string_view where, std::int64_t index_)
-    : Error(fmt::format("[{}] nothing is stored for {}: save it first, or recompute it", where, index_)),
-      index(index_) {}
+NothingStored::NothingStored(std::string_view where, std::int64_t index_, std::string_view remedy)
+    : Error(fmt::format("[{}] nothing is stored for {}: {}", where, index_, remedy)), index(index_) {}
 
 MaximumReached::MaximumReached(std::string_view where, std::int64_t limit_)
     : Error(fmt::format("[{}] the maximum of {} is reached: drop one first, or raise it", where, limit_)),
@@ -40,7 +34,10 @@ NotDeterministic::NotDeterministic(std::string_view what, std::int64_t index_)
       index(index_) {}
 
 StoreCorrupted::StoreCorrupted(std::int64_t slot_)
-    : Error(fmt::format("[disk store] slot {} is corrupted: its checksum is not that of what was written", slot_)),
+    : Error(
+          fmt::format("[disk store] slot {} is corrupted: its checksum is not that of what was written: put the state "
+                      "again, and have the disk checked",
+                      slot_)),
       slot(slot_) {}
 
 }  // namespace reprise

@@ -131,7 +131,7 @@ void check_table(std::int64_t steps, const std::vector<Store>& stores) {
 
 Schedule hierarchical(std::int64_t steps, std::vector<Store> stores) {
   check_steps("hierarchical", steps);
-  check_stores("hierarchical", stores);
+  check_stores("hierarchical", steps, stores);
   check_table(steps, stores);
   Hierarchy hierarchy = solve(steps, stores);
   return walk({.steps = steps, .stores = std::move(stores)}, std::move(hierarchy));

@@ -121,6 +121,9 @@ class Simulation {
     StoreUse& use = measured_.stores[k];
     use.writes += 1;
     use.slots = std::max(use.slots, count_[k] + 1);
+    std::int64_t filled = 0;
+    if (__builtin_add_overflow(size_[k], size_of({a.step, a.content}), &filled))
+      return fmt::format("store {} holds {} already, and the sum is more than an integer holds", a.store, size_[k]);
     if (a.slot >= use.slots) return fmt::format("slot {} is used while {} slots are enough", a.slot, use.slots);
     fill(a.store, a.slot, {a.step, a.content});
     use.peak = std::max(use.peak, size_[k]);
@@ -212,6 +215,12 @@ void check(const Chain& chain) {
   if (chain.steps < 0) refuse<OutOfTurn>("[chain] judge: the number of steps is not known: judge the schedule itself");
   check_count(chain.step_costs.size(), "step costs");
   check_count(chain.sizes.size(), "sizes");
+  auto check_size = [](std::int64_t size) {
+    if (size < 0) refuse<BadRequest>("[chain] judge: a size of {}: sizes are not negative", size);
+  };
+  std::ranges::for_each(chain.sizes, check_size);
+  check_size(chain.state_size);
+  check_size(chain.data_size);
 }
 
 void check_fresh(const Schedule& schedule) {

@@ -9,21 +9,26 @@ namespace reprise {
 namespace {
 
 std::int64_t product(std::int64_t in, std::int64_t out) {
-  std::int64_t count = 0;
-  if (in < 0 || out < 0 || __builtin_mul_overflow(in, out, &count))
-    refuse<BadRequest>("[linear segment] sizes {} to {} make no matrix", in, out);
-  return count;
+  if (in < 1 || out < 1)
+    refuse<BadRequest>("[linear segment] from {} to {} elements: give at least 1 of each", in, out);
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // 4 TiB of weights
+  if (in > most / out)
+    refuse<BadRequest>("[linear segment] from {} to {} elements: give sizes whose product is at most {}", in, out,
+                       most);
+  return in * out;
 }
 
-void check_length(std::int64_t expected, const std::vector<float>& x) {
-  if (std::ssize(x) != expected) throw DimensionMismatch("linear segment", expected, std::ssize(x));
+void check_length(const char* what, std::int64_t expected, const std::vector<float>& x) {
+  if (std::ssize(x) == expected) return;
+  throw DimensionMismatch(fmt::format("[linear segment] {} elements as {}: give {}", x.size(), what, expected),
+                          expected, std::ssize(x));
 }
 
 }  // namespace
 
 LinearSegment::LinearSegment(std::vector<float> weights, std::int64_t in, std::int64_t out)
     : weights_(std::move(weights)), in_(in), out_(out) {
-  check_length(product(in, out), weights_);
+  check_length("weights, which are out times in", product(in, out), weights_);
 }
 
 LinearSegment LinearSegment::random_init(std::int64_t in, std::int64_t out, std::uint64_t seed) {
@@ -38,7 +43,7 @@ LinearSegment LinearSegment::random_init(std::int64_t in, std::int64_t out, std:
 }
 
 std::vector<float> LinearSegment::forward(const Input& x) const {
-  check_length(in_, x);
+  check_length("input", in_, x);
   std::vector<float> y(static_cast<std::size_t>(out_));
   const float* row = weights_.data();
   for (float& sum : y)
@@ -47,8 +52,8 @@ std::vector<float> LinearSegment::forward(const Input& x) const {
 }
 
 std::pair<std::vector<float>, std::vector<float>> LinearSegment::vjp(const Input& x, const Output& dy) const {
-  check_length(in_, x);
-  check_length(out_, dy);
+  check_length("input", in_, x);
+  check_length("output gradient", out_, dy);
   std::vector<float> dx(x.size()), dw;
   dw.reserve(weights_.size());
   const float* row = weights_.data();

@@ -56,7 +56,7 @@ std::vector<int> assign(const std::vector<std::int64_t>& uses, const std::vector
 
 Schedule multistage(std::int64_t steps, std::vector<Store> stores) {
   check_steps("multistage", steps);
-  check_stores("multistage", stores);
+  check_stores("multistage", steps, stores);
   std::int64_t slots = 0, most = std::max<std::int64_t>(steps - 1, 1);
   for (const Store& store : stores) slots = std::min(most, slots + std::min(most, store.capacity));
   constexpr std::int64_t most_slots = std::int64_t{1} << 26;

@@ -140,6 +140,7 @@ Schedule online_two_level(std::int64_t period, std::int64_t slots, double write_
   if (period <= 0) refuse<BadRequest>("[chain] online_two_level: a period of {}: give at least 1", period);
   check_cost("online_two_level", "the write cost", write_cost);
   check_cost("online_two_level", "the read cost", read_cost);
+  check_traffic("online_two_level", most_steps, write_cost, read_cost);
   TwoLevel policy{period, slots};
   return Schedule(two_level_chain(-1, policy, write_cost, read_cost),
                   std::make_unique<Online<EveryPeriod, TwoLevel>>(EveryPeriod(period), policy));

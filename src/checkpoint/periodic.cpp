@@ -42,6 +42,7 @@ Schedule periodic(const Periodic& request) {
   check_slots("periodic", request.slots);
   check_cost("periodic", "the write cost", request.write_cost);
   check_cost("periodic", "the read cost", request.read_cost);
+  check_traffic("periodic", request.steps, request.write_cost, request.read_cost);
   if (request.period < 0) refuse<BadRequest>("[chain] periodic: a period of {}: give 0 or more", request.period);
   std::int64_t period = request.period > 0 ? request.period : request.steps == 0 ? 1 : cheapest_period(request);
   TwoLevel policy{period, request.slots};

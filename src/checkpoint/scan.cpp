@@ -9,8 +9,9 @@
 namespace reprise {
 namespace {
 
-void check_length(std::int64_t expected, std::int64_t got) {
-  if (expected != got) throw DimensionMismatch("scan", expected, got);
+void check_length(const char* what, std::int64_t expected, std::int64_t got) {
+  if (expected == got) return;
+  throw DimensionMismatch(fmt::format("[scan] {} has {} elements: give {}", what, got, expected), expected, got);
 }
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -22,8 +23,8 @@ CheckpointedScan<T>::CheckpointedScan(ScanOptions<T> options) : options_(std::mo
   if (options_.segments < 1) refuse<BadRequest>("[scan] {} segments: there is at least 1", options_.segments);
   if (options_.a.empty()) refuse<BadRequest>("[scan] a and b are empty: the state has at least one element");
   if (options_.initial.empty()) options_.initial.resize(options_.a.size());
-  check_length(std::ssize(options_.a), std::ssize(options_.b));
-  check_length(std::ssize(options_.a), std::ssize(options_.initial));
+  check_length("b", std::ssize(options_.a), std::ssize(options_.b));
+  check_length("the initial state", std::ssize(options_.a), std::ssize(options_.initial));
 }
 
 // Segments differ in length by one step at most.
@@ -35,7 +36,7 @@ std::int64_t CheckpointedScan<T>::begin_of(std::int64_t segment) const {
 template <class T>
 std::vector<T> CheckpointedScan<T>::forward(std::span<const T> x) {
   std::size_t width = options_.a.size();
-  check_length(std::ssize(x) / std::ssize(options_.a) * std::ssize(options_.a), std::ssize(x));
+  check_length("x, of whole steps,", std::ssize(x) / std::ssize(options_.a) * std::ssize(options_.a), std::ssize(x));
   steps_ = std::ssize(x) / std::ssize(options_.a);
   segments_ = std::min(options_.segments, steps_);
   boundaries_.clear();
@@ -87,8 +88,8 @@ template <class T>
 ScanGradients<T> CheckpointedScan<T>::backward(std::span<const T> x, std::span<const T> output_gradient) const {
   if (steps_ < 0) refuse<OutOfTurn>("[scan] backward needs a forward before it");
   std::size_t width = options_.a.size();
-  check_length(steps_ * std::ssize(options_.a), std::ssize(x));
-  check_length(std::ssize(x), std::ssize(output_gradient));
+  check_length("x, which is that of the forward,", steps_ * std::ssize(options_.a), std::ssize(x));
+  check_length("the output gradient", std::ssize(x), std::ssize(output_gradient));
   ScanGradients<T> gradients{std::vector<T>(width), std::vector<T>(width), std::vector<T>(x.size()), {}};
   std::vector<T> carry(width);
   for (std::int64_t segment = segments_; segment-- > 0;) reverse(x, output_gradient, segment, carry, gradients);

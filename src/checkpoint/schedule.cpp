@@ -2,6 +2,7 @@
 // chain::Schedule, the forecast by reading ahead, and the records as text.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "checkpoint/binomial.h"
 #include "checkpoint/cursor.h"
@@ -50,7 +51,8 @@ class Tally {
   }
 
   void count(const Advance& a) {
-    total_.advances += a.to - a.from;
+    if (__builtin_add_overflow(total_.advances, a.to - a.from, &total_.advances))
+      refuse<BadRequest>("[chain] forecast: there are more advances than an integer holds: give more slots");
     total_.cost += run_cost(a.from, a.to);
   }
   void count(const Record& a) {
@@ -159,7 +161,16 @@ void check_cost(const char* family, const char* what, double cost) {
     refuse<BadRequest>("[chain] {}: {} is {}: costs are finite and not negative", family, what, cost);
 }
 
-void check_stores(const char* family, const std::vector<Store>& stores) {
+void check_traffic(const char* family, std::int64_t steps, double write_cost, double read_cost) {
+  long double each = static_cast<long double>(write_cost) + read_cost;
+  if (steps <= 1 || each * static_cast<long double>(steps) <= std::numeric_limits<double>::max() / 4) return;
+  refuse<BadRequest>(
+      "[chain] {}: a write and a read cost {:g} together, and for {} steps that sums to more than a number holds: give "
+      "costs in a larger unit",
+      family, each, steps);
+}
+
+void check_stores(const char* family, std::int64_t steps, const std::vector<Store>& stores) {
   std::int64_t most = 0;
   const Store* before = nullptr;
   for (const Store& store : stores) {
@@ -168,6 +179,7 @@ void check_stores(const char* family, const std::vector<Store>& stores) {
                          store.name, store.capacity);
     check_cost(family, "a store's write cost", store.write_cost);
     check_cost(family, "a store's read cost", store.read_cost);
+    check_traffic(family, steps, store.write_cost, store.read_cost);
     if (before && store.write_cost <= before->write_cost && store.read_cost <= before->read_cost &&
         store.write_cost + store.read_cost < before->write_cost + before->read_cost)
       refuse<BadRequest>("[chain] {}: store '{}' costs less than '{}' before it: give the fastest first", family,

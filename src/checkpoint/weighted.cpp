@@ -69,12 +69,24 @@ void solve(Program& p, const std::vector<double>& costs) {
   }
 }
 
+/// No step runs oftener than there are steps.
+void check_sum(const std::vector<double>& costs) {
+  long double sum = 0;
+  for (double cost : costs) sum += cost;
+  if (sum * static_cast<long double>(costs.size()) <= std::numeric_limits<double>::max()) return;
+  refuse<BadRequest>(
+      "[chain] weighted: the costs of {} steps sum to {:g}, and when steps run again to more than a number holds: give "
+      "costs in a larger unit",
+      costs.size(), sum);
+}
+
 void check(const Weighted& r) {
   check_steps("weighted", static_cast<std::int64_t>(r.step_costs.size()));
   if (r.step_costs.size() != r.sizes.size())
     refuse<BadRequest>("[chain] weighted: {} step costs and {} sizes: give one of each for every step",
                        r.step_costs.size(), r.sizes.size());
   for (double cost : r.step_costs) check_cost("weighted", "a step's cost", cost);
+  check_sum(r.step_costs);
   for (std::size_t i = 0; i < r.sizes.size(); ++i)
     if (r.sizes[i] < 0) refuse<BadRequest>("[chain] weighted: x_{} has size {}: sizes are not negative", i, r.sizes[i]);
   if (r.capacity < 0)

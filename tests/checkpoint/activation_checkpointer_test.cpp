@@ -53,6 +53,10 @@ TEST(Checkpointer, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_EQ(message([] { ActivationCheckpointer({.int8_block = 0}); }),
             "[checkpointer] int8_block is 0: a block has at least 1 element");
   EXPECT_THROW((ActivationCheckpointer<Floats, MemoryStore<Floats>>({.precision = Precision::f16}, {})), Error);
+  EXPECT_EQ(message([] { ActivationCheckpointer({.use_mixed_precision = true, .precision = Precision::bf16}); }),
+            "[checkpointer] use_mixed_precision stands for f16, and precision asks for bf16: give one of the two");
+  EXPECT_THROW(ActivationCheckpointer({.use_mixed_precision = true, .precision = Precision::int8}), BadRequest);
+  EXPECT_NO_THROW(ActivationCheckpointer({.use_mixed_precision = true, .precision = Precision::f16}));
 }
 
 TEST(Checkpointer, CheckpointLayersAreTheMultiplesAndZeroMeansNever) {
@@ -75,7 +79,7 @@ TEST(Checkpointer, SavesGetsAndClears) {
   EXPECT_EQ(checkpointer.num_checkpoints(), 0);
   EXPECT_EQ(checkpointer.memory_stored_bytes(), 0);
   EXPECT_EQ(message([&] { checkpointer.get(4); }),
-            "[checkpointer] nothing is stored for 4: save it first, or recompute it");
+            "[checkpointer] nothing is stored for 4: save it first, or ask recompute_from_checkpoint for it");
 }
 
 TEST(Checkpointer, OverwritingRefreshesTheValueAndTheByteCount) {
@@ -148,6 +152,42 @@ TEST(Checkpointer, EvictionMatchesTheCountOfReplayedLayersOnRandomChains) {
       if (gone != spared && gone != 0) least = std::min(least, without(gone));
     EXPECT_EQ(without(detail::cheapest_to_lose(kept, spared, std::nullopt, end)), least) << round;
   }
+}
+
+TEST(Checkpointer, AValueThatCannotBeEncodedEvictsNothing) {
+  ActivationCheckpointer checkpointer({.max_checkpoints = 2, .precision = Precision::int8});
+  checkpointer.save(0, {1});
+  checkpointer.save(1, {2});
+  EXPECT_THROW(checkpointer.save(2, {std::numeric_limits<float>::infinity()}), BadRequest);
+  EXPECT_THROW(checkpointer.save(1, {std::nanf("")}), BadRequest);
+  EXPECT_EQ(checkpointer.num_checkpoints(), 2);
+  EXPECT_EQ(checkpointer.get(0), Floats{1});
+  EXPECT_EQ(checkpointer.get(1), Floats{2});
+}
+
+TEST(Checkpointer, AValueLargerThanASlotOrTheBudgetEvictsNothing) {
+  using Disk = DiskStore<Floats>;
+  ActivationCheckpointer<Floats, Disk> on_disk({.max_checkpoints = 2}, Disk({.slots = 2, .slot_bytes = 8}));
+  ActivationCheckpointer in_memory({.max_checkpoints = 2, .budget = CheckpointBudget(8)});
+  auto check = [](auto& checkpointer) {
+    checkpointer.save(0, {1});
+    checkpointer.save(1, {2});
+    EXPECT_THROW(checkpointer.save(2, {1, 2, 3}), Error);
+    EXPECT_EQ(checkpointer.get(0), Floats{1});
+    EXPECT_EQ(checkpointer.get(1), Floats{2});
+    EXPECT_EQ(checkpointer.memory_stored_bytes(), 8);
+    EXPECT_EQ(checkpointer.config().budget.used_bytes(), 8);
+  };
+  check(on_disk), check(in_memory);
+}
+
+TEST(Checkpointer, CompressedValuesTakeTheirBytesFromTheBudgetAndNotABound) {
+  using Store = EncodedStore<Floats>;
+  ActivationCheckpointer<Floats, Store> checkpointer({.budget = CheckpointBudget(500)},
+                                                     Store({.encoding = Encoding::zstd}));
+  for (std::int64_t l = 0; l < 5; ++l) checkpointer.save(l, Floats(1000, 1.f));
+  EXPECT_EQ(checkpointer.num_checkpoints(), 5);
+  EXPECT_EQ(checkpointer.config().budget.used_bytes(), checkpointer.memory_stored_bytes());
 }
 
 TEST(Checkpointer, CanBeToldToFailInsteadOfEvicting) {
@@ -231,13 +271,17 @@ TEST(Checkpointer, WithTooFewPlacesItKeepsThoseThatMakeTheLongestReplayShortest)
 
 TEST(Checkpointer, ChosenPositionsAreOptimalAgainstAllChoices) {
   Random random(51);
-  auto longest = [](const Layers& chosen, std::int64_t length) {
+  auto longest = [](const Layers& chosen,
+                    std::int64_t length) {  // to the value at any position, from the one kept before
     std::int64_t at = -1, most = 0;
-    for (std::int64_t c : chosen) most = std::max(most, c - at), at = c;
-    return std::max(most, length - 1 - at);
+    for (std::int64_t p = 0; p < length; ++p) {
+      if (std::ranges::binary_search(chosen, p)) at = p;
+      most = std::max(most, p - at);
+    }
+    return most;
   };
-  for (int round = 0; round < 300; ++round) {
-    std::int64_t length = random.between(1, 14), most = random.between(1, 4);
+  for (int round = 0; round < 1000; ++round) {
+    std::int64_t length = random.between(1, 12), most = random.between(1, 5);
     Layers candidates;
     for (std::int64_t p = 0; p < length; ++p)
       if (random.chance(0.6)) candidates.push_back(p);
@@ -284,7 +328,7 @@ TEST(Checkpointer, AnUnknownTargetOrAnotherListIsAnError) {
   EXPECT_EQ(message([&] {
               checkpointer.recompute_from_checkpoint(3, {0, 2, 1, 3}, layer);
             }),
-            "[checkpointer] the layers differ from those of the forward pass at position 1");
+            "[checkpointer] the layers differ from those of the forward pass at position 1: give the same list");
   EXPECT_THROW(checkpointer.checkpointed_forward(input, {0, -1}, layer), IndexOutOfBounds);
 }
 
@@ -295,8 +339,9 @@ TEST(Checkpointer, WhatWasSavedByHandIsReplayedFromTheNearestAtOrBefore) {
   checkpointer.save(4, plain[4]);
   for (std::size_t l = 1; l < 6; ++l)
     EXPECT_EQ(checkpointer.recompute_from_checkpoint(static_cast<std::int64_t>(l), first(6), layer), plain[l]);
-  EXPECT_EQ(message([&] { checkpointer.recompute_from_checkpoint(0, first(6), layer); }),
-            "[checkpointer] nothing is stored for 0: save it first, or recompute it");
+  EXPECT_EQ(
+      message([&] { checkpointer.recompute_from_checkpoint(0, first(6), layer); }),
+      "[checkpointer] nothing is stored for 0: save it or a layer before it first, or run a checkpointed_forward");
 }
 
 TEST(Checkpointer, AFunctionThatThrowsLeavesNothingKept) {
@@ -417,10 +462,12 @@ TEST(CheckpointedBackward, NeedsAForwardOverTheSameLayers) {
             "[checkpointer] backward needs a checkpointed_forward before it");
   checkpointer.checkpointed_forward(input, first(4), sine);
   EXPECT_THROW(checkpointer.checkpointed_backward(input, first(3), sine, sine_vjp), DimensionMismatch);
+  EXPECT_EQ(message([&] { checkpointer.checkpointed_backward(input, first(3), sine, sine_vjp); }),
+            "[checkpointer] the forward pass ran 4 layers and the backward was given 3: give it the same list");
   EXPECT_EQ(message([&] {
               checkpointer.checkpointed_backward(input, {0, 1, 3, 2}, sine, sine_vjp);
             }),
-            "[checkpointer] the layers differ from those of the forward pass at position 2");
+            "[checkpointer] the layers differ from those of the forward pass at position 2: give the same list");
 }
 
 TEST(Checkpointer, TakesADiskThatFailsForAnErrorAndKeepsNothing) {

@@ -47,6 +47,24 @@ TEST(ChainJudge, AcceptsEveryFamilyOnAllSmallChains) {
     }
 }
 
+Weighted random_weights(Random& random, std::int64_t steps) {
+  Weighted request;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    request.step_costs.push_back(random.uniform(0, 10));
+    request.sizes.push_back(random.between(0, 12));
+  }
+  request.capacity = 12 + random.between(0, 60);
+  return request;
+}
+
+TEST(ChainJudge, AcceptsWeightedSchedulesOnRandomChainsSmallAndLarge) {
+  Random random(13);
+  for (std::int64_t steps = 0; steps <= 24; ++steps)
+    for (int i = 0; i < 8; ++i)
+      expect_good(weighted(random_weights(random, steps)), std::to_string(steps) + " steps, weighted");
+  for (int i = 0; i < 4; ++i) expect_good(weighted(random_weights(random, random.between(60, 120))), "weighted");
+}
+
 TEST(ChainJudge, AcceptsEveryFamilyOnLargeRandomChains) {
   Random random(11);
   for (int i = 0; i < 60; ++i) expect_all_good(random.between(100, 20'000), random.between(3, 80));

@@ -72,6 +72,48 @@ TEST(ChainMisuse, NegativeSizesAreRefused) {
             "[chain] mixed: a capacity of -5: give one that is not negative");
 }
 
+TEST(ChainMisuse, FiniteStepCostsWhoseSumIsNotAreRefused) {
+  auto costs = [](std::size_t n, double each) {
+    return Weighted{std::vector<double>(n, each), std::vector<std::int64_t>(n, 1), 1};
+  };
+  EXPECT_THROW(weighted(costs(3, 1e308)), BadRequest);
+  EXPECT_EQ(
+      message([&] { weighted(costs(3, 1e308)); }),
+      "[chain] weighted: the costs of 3 steps sum to 3e+308, and when steps run again to more than a number holds: "
+      "give costs in a larger unit");
+  EXPECT_THROW(weighted(costs(10, 1e307)), BadRequest);  // once each 1e308; in one slot, 4.5e308
+  EXPECT_EQ(judge(weighted(costs(10, 1e306))).why, "");
+  EXPECT_EQ(judge(weighted(costs(1, 1e308))).why, "");
+}
+
+TEST(ChainMisuse, FiniteWriteAndReadCostsWhoseSumIsNotAreRefused) {
+  constexpr double huge = 1e308;
+  const std::string words =
+      " a write and a read cost 2e+308 together, and for 10 steps that sums to more than a number holds: give costs in "
+      "a "
+      "larger unit";
+  std::vector<Store> stores{{"memory", 2}, {"disk", 9, huge, huge}};
+  EXPECT_EQ(message([&] { hierarchical(10, stores); }), "[chain] hierarchical:" + words);
+  EXPECT_EQ(message([&] { multistage(10, stores); }), "[chain] multistage:" + words);
+  EXPECT_EQ(message([&] { periodic({.steps = 10, .slots = 2, .write_cost = huge, .read_cost = huge}); }),
+            "[chain] periodic:" + words);
+  EXPECT_THROW(disk_revolve(10, 2, huge, huge), BadRequest);
+  EXPECT_THROW(hierarchical(10, {{"disk", 3, 0, 1e307}}), BadRequest);
+  EXPECT_THROW(online_two_level(3, 2, huge, 0), BadRequest);
+  EXPECT_THROW(online_two_level(3, 2, 1e300, 0), BadRequest);  // how long the run will be nobody knows
+}
+
+TEST(ChainMisuse, CostsJustBelowThatMakeFiniteSchedules) {
+  constexpr double large = 1e300;
+  for (const Schedule& schedule :
+       {hierarchical(40, {{"disk", 3, large, large}}), disk_revolve(40, 2, large, large),
+        multistage(40, {{"memory", 2}, {"disk", 9, large, large}}),
+        periodic({.steps = 40, .slots = 2, .period = 5, .write_cost = large, .read_cost = large})})
+    EXPECT_EQ(judge(schedule).why, "");
+  EXPECT_EQ(judge(online_two_level(3, 2, 1e290, 1e290), 40).why, "");
+  EXPECT_EQ(judge(disk_revolve(1, 2, 1e308, 1e308)).why, "");  // one step is never written
+}
+
 TEST(ChainMisuse, CapacitiesThatHoldTooLittleAreRefused) {
   EXPECT_THROW(weighted({.step_costs = {1, 1}, .sizes = {9, 1}, .capacity = 8}), DoesNotFit);
   EXPECT_EQ(message([] {

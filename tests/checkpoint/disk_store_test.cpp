@@ -29,6 +29,7 @@ TEST(DiskStore, ADiskThatIsTooFullIsAnErrorBeforeTheSweep) {
       [&] { DiskStore<Floats>({.slots = 1024, .slot_bytes = std::int64_t{1} << 50, .directory = parent.path}); });
   EXPECT_NE(text.find("[disk store] the disk is too full: "), std::string::npos) << text;
   EXPECT_NE(text.find("needs 1.0 EiB and "), std::string::npos) << text;
+  EXPECT_NE(text.find("are free: make room, ask for fewer or smaller slots, or let"), std::string::npos) << text;
   EXPECT_TRUE(parent.is_empty());
 }
 
@@ -37,8 +38,9 @@ TEST(DiskStore, AFileThatMayNotGrowIsAnErrorBeforeTheSweep) {
   FileSizeLimit limit(20000);
   std::string text =
       message([&] { DiskStore<Floats>({.slots = 10, .slot_bytes = state_bytes, .directory = parent.path}); });
-  EXPECT_NE(text.find("needs 40.0 KiB and the process may make files of 19.5 KiB at most (ulimit -f)"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("needs 40.0 KiB and the process may make files of 19.5 KiB at most: raise that limit (ulimit -f), or"),
+      std::string::npos)
       << text;
   EXPECT_TRUE(parent.is_empty());
   EXPECT_THROW(DiskStore<Floats>({.slots = 10, .slot_bytes = state_bytes, .directory = parent.path}), StoreFailed);
@@ -47,7 +49,8 @@ TEST(DiskStore, AFileThatMayNotGrowIsAnErrorBeforeTheSweep) {
 
 TEST(DiskStore, ADirectoryThatIsNotThereIsAnError) {
   EXPECT_EQ(message([] { DiskStore<Floats>({.slots = 1, .slot_bytes = 4, .directory = "/no/such/place"}); }),
-            "[disk store] cannot make a directory in /no/such/place: No such file or directory");
+            "[disk store] cannot make a directory in /no/such/place (No such file or directory): let "
+            "DiskOptions::directory name one that exists and may be written to");
 }
 
 TEST(DiskStore, RemovesItsFilesWhenItDiesAlsoByAnException) {
@@ -76,7 +79,9 @@ TEST(DiskStore, RefusesMoreStatesThanSlotsAndStatesThatAreTooLarge) {
   EXPECT_THROW(store.put(2, state_of(2)), MaximumReached);
   store.put(1, state_of(5));  // replacing needs no further slot
   EXPECT_EQ(message([&] { store.put(1, Floats(1001)); }),
-            "[disk store] slot 1: 4004 bytes do not fit the 4000 that were reserved");
+            "[disk store] the state for slot 1 takes 4004 bytes and a slot has 4000: make the store with "
+            "DiskOptions::slot_bytes = stored_bytes() of the largest state");
+  EXPECT_THROW(store.put(1, Floats(1001)), StoreFailed);
   EXPECT_EQ(store.get(1), state_of(5));
   EXPECT_EQ(store.get(0), state_of(0));
 }
@@ -141,7 +146,8 @@ TEST(DiskStore, AFullDiskInTheMiddleIsReportedOnceAndLosesThatSlotOnly) {
   {
     FileSizeLimit limit(8192);  // the third slot begins here
     store.put(2, state_of(2));
-    EXPECT_EQ(message([&] { store.flush(); }), "[disk store] cannot write slot 2: File too large");
+    EXPECT_EQ(message([&] { store.flush(); }),
+              "[disk store] cannot write slot 2 (File too large): it is empty now: make room and put its state again");
   }
   EXPECT_FALSE(store.holds(2));
   EXPECT_THROW(store.get(2), NothingStored);
@@ -191,7 +197,8 @@ TEST(DiskStore, ACorruptedFileIsAnErrorEachTimeAndHarmsNoOtherSlot) {
   store.flush();
   corrupt(store.directory(), 100);
   EXPECT_EQ(message([&] { store.get(0); }),
-            "[disk store] slot 0 is corrupted: its checksum is not that of what was written");
+            "[disk store] slot 0 is corrupted: its checksum is not that of what was written: put the state again, and "
+            "have the disk checked");
   EXPECT_THROW(store.get(0), StoreCorrupted);
   EXPECT_EQ(store.get(1), state_of(1));
   store.put(0, state_of(2));
@@ -218,7 +225,9 @@ TEST(DiskStore, ATruncatedFileIsAnError) {
   store.put(1, state_of(1));
   store.flush();
   fs::resize_file(store.directory() + "/slots", 4096 + 17);
-  EXPECT_EQ(message([&] { store.get(1); }), "[disk store] cannot read slot 1: the file ends before it");
+  EXPECT_EQ(message([&] { store.get(1); }),
+            "[disk store] cannot read slot 1: the file ends before it: leave the store's files alone, and put the "
+            "state again");
   EXPECT_EQ(store.get(0), state_of(0));
 }
 

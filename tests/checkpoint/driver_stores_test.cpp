@@ -96,6 +96,70 @@ TEST(Checkpointer, HalfAValueFitsTwiceInItsBudget) {
   EXPECT_EQ(checkpointer.num_checkpoints(), 2);
 }
 
+TEST(Checkpointer, DebugModeNamesTheFirstLayerThatIsNotDeterministic) {
+  int calls = 0;
+  auto noisy = [&](std::int64_t index, const Floats& x) {
+    Floats y = layer(index, x);
+    if (index == 3 || index == 5) y[0] += static_cast<float>(++calls);
+    return y;
+  };
+  for (std::int64_t every : {0, 1, 2, 4}) {
+    ActivationCheckpointer checkpointer({.checkpoint_every_n_layers = every, .check_determinism = true});
+    checkpointer.checkpointed_forward(input, layers, layer);
+    EXPECT_NO_THROW(checkpointer.checkpointed_backward(input, layers, layer, layer_vjp));
+    try {
+      checkpointer.checkpointed_backward(input, layers, noisy, layer_vjp);
+      FAIL() << "the noise went unnoticed";
+    } catch (const NotDeterministic& e) {
+      EXPECT_EQ(e.index, 3);
+      EXPECT_EQ(std::string(e.what()).substr(0, 63), "[checkpointer] the layer at position 3 is not deterministic: tw");
+    }
+  }
+}
+
+int saves = 0;
+struct Measured {  // counts how often it is turned into bytes
+  Floats values;
+};
+
+}  // namespace
+
+template <>
+struct Serial<Measured> {
+  static std::span<const std::byte> save(const Measured& m) { return ++saves, Serial<Floats>::save(m.values); }
+  static Measured load(std::span<const std::byte> bytes) { return {Serial<Floats>::load(bytes)}; }
+};
+
+namespace {
+
+TEST(Checkpointer, CountsItsBytesWithoutLookingAtWhatItHolds) {
+  ActivationCheckpointer<Measured, MemoryStore<Measured>> checkpointer({}, {});
+  for (std::int64_t l = 0; l < 50; ++l) checkpointer.save(l, {input});
+  saves = 0;
+  EXPECT_EQ(checkpointer.memory_stored_bytes(), 600);
+  EXPECT_EQ(checkpointer.memory_saved_bytes(), 0);
+  EXPECT_EQ(checkpointer.num_checkpoints(), 50);
+  EXPECT_EQ(saves, 0);
+}
+
+TEST(Checkpointer, ForgetsWhatADiskLostBehindIt) {
+  using Disk = DiskStore<Floats>;
+  ActivationCheckpointer<Floats, Disk> checkpointer(
+      {.budget = CheckpointBudget(100)}, Disk({.slots = 6, .slot_bytes = 12, .write_behind = 1, .read_ahead = 0}));
+  checkpointer.save(0, input);
+  checkpointer.save(1, input);
+  {
+    FileSizeLimit limit(2 * 4096);
+    checkpointer.save(2, input);
+    EXPECT_THROW(checkpointer.save(3, input), StoreFailed);
+  }
+  EXPECT_EQ(checkpointer.num_checkpoints(), 2);
+  EXPECT_EQ(checkpointer.memory_stored_bytes(), 24);
+  EXPECT_EQ(checkpointer.config().budget.used_bytes(), 24);
+  EXPECT_THROW(checkpointer.get(2), NothingStored);
+  EXPECT_EQ(checkpointer.get(1), input);
+}
+
 TEST(DriverMisuse, AStoreThatHoldsSomethingIsRefused) {
   EncodedStore<Floats> used({.encoding = Encoding::plain});
   EXPECT_EQ(used.put(5, input), 12);

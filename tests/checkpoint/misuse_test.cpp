@@ -183,12 +183,9 @@ TEST(StoreMisuse, AFailureOfASlotThatWasDroppedIsForgotten) {
 struct Labelled : Vector {
   int label = 0;
 };
-struct Renamed : Vector {
-  using Vector::Vector;
-};
 
-TEST(StoreMisuse, AContainerWithMoreThanItsElementsIsRefusedAtCompileTime) {
-  static_assert(!Storable<Labelled> && Storable<Renamed> && Storable<Vector>);
+TEST(StoreMisuse, AContainerThatMayHoldMoreThanItsElementsIsRefusedAtCompileTime) {
+  static_assert(!Storable<Labelled> && Storable<Vector>);
   struct Text : std::string {
     int language = 0;
   };
@@ -241,6 +238,20 @@ TEST(JudgeMisuse, SchedulesItCannotJudgeAreRefusedWithARemedy) {
   EXPECT_THROW(judge(begun), chain::OutOfTurn);
   EXPECT_EQ(message([&] { judge(begun); }),
             "[chain] judge: the schedule has been read from: give a new one, or a copy made before its first action");
+}
+
+TEST(JudgeMisuse, SizesThatAreNegativeOrSumToMoreThanAnIntegerAreNoticed) {
+  chain::Save first{0, 0, 0, chain::Content::state}, second{1, 1, 0, chain::Content::state};
+  std::vector<chain::Action> actions{first, chain::Advance{0, 1}, second};
+  std::size_t i = 0;
+  auto next = [&] { return actions.at(i++); };
+  EXPECT_EQ(judge({.steps = 3, .stores = {{"memory", most}}, .sizes = {most, most, 1}}, next).why,
+            "action 3 (save x_1 in slot 1 of store 0): store 0 holds 9223372036854775807 already, and the sum is more "
+            "than an integer holds");
+  EXPECT_EQ(message([&] {
+              judge({.steps = 3, .stores = {{"memory", most}}, .sizes = {1, -1, 1}}, next);
+            }),
+            "[chain] judge: a size of -1: sizes are not negative");
 }
 
 TEST(ChainLimits, WhatWouldNotFitInMemoryIsRefused) {

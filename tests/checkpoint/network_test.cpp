@@ -90,10 +90,21 @@ TEST(LinearSegment, AWrongLengthIsAnErrorAndNeverATruncation) {
       EXPECT_EQ(e.got, wrong);
     }
   }
-  EXPECT_EQ(message([&] { segment.vjp(ones(3), ones(3)); }),
-            "[linear segment] sizes differ: expected 2 elements, got 3");
-  EXPECT_THROW(LinearSegment({1, 2, 3}, 2, 2), DimensionMismatch);
-  EXPECT_THROW(LinearSegment::random_init(-1, 2, 1), Error);
+  EXPECT_EQ(message([&] { segment.vjp(ones(3), ones(3)); }), "[linear segment] 3 elements as output gradient: give 2");
+  EXPECT_EQ(message([] {
+              LinearSegment({1, 2, 3}, 2, 2);
+            }),
+            "[linear segment] 3 elements as weights, which are out times in: give 4");
+}
+
+TEST(LinearSegment, RefusesSizesThatMakeNoMatrix) {
+  EXPECT_EQ(message([] { LinearSegment::random_init(-1, 2, 1); }),
+            "[linear segment] from -1 to 2 elements: give at least 1 of each");
+  EXPECT_THROW(LinearSegment::random_init(0, 0, 1), BadRequest);
+  EXPECT_THROW(LinearSegment({}, 0, 3), BadRequest);
+  EXPECT_EQ(
+      message([] { LinearSegment::random_init(INT64_MAX, 2, 1); }),
+      "[linear segment] from 9223372036854775807 to 2 elements: give sizes whose product is at most 1099511627776");
 }
 
 TEST(LinearSegment, TheGradientIsThatOfAMatrixProduct) {
@@ -157,9 +168,26 @@ TEST(Network, WithoutSegmentsIsAnError) {
 TEST(Network, ASegmentOfWrongSizeIsAnErrorThatLeavesNothingKept) {
   Network network(chain({4, 8, 3}));
   network.forward(ones(4));
-  EXPECT_THROW(network.forward(ones(5)), DimensionMismatch);
+  EXPECT_EQ(message([&] { network.forward(ones(5)); }),
+            "[network] segment 0: [linear segment] 5 elements as input: give 4");
   EXPECT_EQ(network.memory_bytes(), 0);
   EXPECT_EQ(message([&] { network.backward(ones(3)); }), "[network] backward needs a forward before it");
+}
+
+TEST(Network, AMismatchNamesTheSegmentInForwardAndBackward) {
+  std::vector<LinearSegment> broken{LinearSegment::random_init(4, 8, 1), LinearSegment::random_init(7, 3, 2)};
+  try {
+    Network(broken).forward(ones(4));
+    FAIL();
+  } catch (const DimensionMismatch& e) {
+    EXPECT_STREQ(e.what(), "[network] segment 1: [linear segment] 8 elements as input: give 7");
+    EXPECT_EQ(e.expected, 7);
+    EXPECT_EQ(e.got, 8);
+  }
+  Network network(chain({4, 8, 3}));
+  network.forward(ones(4));
+  EXPECT_EQ(message([&] { network.backward(ones(2)); }),
+            "[network] segment 1: [linear segment] 2 elements as output gradient: give 3");
 }
 
 template <class Store, class MakeStore>
@@ -302,7 +330,8 @@ TEST(Network, TakesAnyValueTypeAndLetsItsExceptionsPass) {
   EXPECT_EQ(network.memory_bytes(), 1 + 2 + 3);
   EXPECT_EQ(network.checkpoint(1).recompute(), "xab");
   EXPECT_THROW(network.forward("xyz"), std::length_error);
-  EXPECT_THROW(network.checkpoint(1), NothingStored);
+  EXPECT_EQ(message([&] { network.checkpoint(1); }),
+            "[network] nothing is stored for 1: run a forward first, under a strategy that keeps this layer");
   EXPECT_THROW(network.checkpoint(3), IndexOutOfBounds);
 }
 

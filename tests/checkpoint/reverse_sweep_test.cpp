@@ -279,6 +279,27 @@ TEST(Sweep, SaysWhatItWasAskedAtTheWrongMoment) {
   EXPECT_EQ(message([&] { broken.step(); }), "[sweep] step: an exception has ended this sweep: make a new one");
 }
 
+TEST(ReverseSweep, ReportsEveryStepOnceSoThatABarNeverStandsStillAndEndsFull) {
+  std::vector<double> bar;
+  SweepOptions options{.schedule = chain::disk_revolve(60, 3, 4, 4),
+                       .progress = [&](const SweepProgress& p) { bar.push_back(p.fraction()); }};
+  reverse_sweep(start, options, forward, seed, backward);
+  EXPECT_EQ(std::ssize(bar), options.schedule->forecast().advances + 60);
+  double step = 1.0 / static_cast<double>(bar.size());
+  for (std::size_t i = 0; i < bar.size(); ++i) EXPECT_DOUBLE_EQ(bar[i], static_cast<double>(i + 1) * step);
+  EXPECT_EQ(bar.back(), 1);
+}
+
+TEST(ReverseSweep, ReportsNoShareWhileTheLengthIsUnknownAndAFullOneAtTheEnd) {
+  std::vector<SweepProgress> reports;
+  SweepOptions options{.snapshots = 3, .progress = [&](const SweepProgress& p) { reports.push_back(p); }};
+  auto more = [](std::int64_t step, const Vector&) { return step < 25; };
+  reverse_sweep_while(start, options, more, forward, seed, backward);
+  for (std::size_t i = 0; i < 25; ++i) EXPECT_EQ(reports[i].fraction(), 0);
+  for (std::size_t i = 26; i < reports.size(); ++i) EXPECT_GT(reports[i].fraction(), reports[i - 1].fraction());
+  EXPECT_EQ(reports.back().fraction(), 1);
+}
+
 TEST(ReverseSweep, ReportsProgressUpToTheForecast) {
   std::vector<SweepProgress> reports;
   SweepOptions options{.steps = 40, .snapshots = 3, .progress = [&](const SweepProgress& p) { reports.push_back(p); }};

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "base/random.h"
@@ -36,7 +37,54 @@ struct Tree {
   std::unique_ptr<Tree> child;
 };
 
+// Ranges of one's own that are nothing but their elements: of any length, and of one.
+struct Samples : std::vector<double> {
+  using std::vector<double>::vector;
+};
+struct Point {
+  double at[2] = {};
+  const double* begin() const { return at; }
+  const double* end() const { return at + 2; }
+  double* begin() { return at; }
+  double* end() { return at + 2; }
+  friend bool operator==(const Point&, const Point&) = default;
+};
+
+// A matrix in the manner of Eigen; -1: of any size.
+template <class T, int rows_, int cols_>
+struct Matrix {
+  using Scalar = T;
+  using PlainObject = Matrix;
+  static constexpr int RowsAtCompileTime = rows_, ColsAtCompileTime = cols_;
+  std::int64_t rows() const { return shape[0]; }
+  std::int64_t cols() const { return shape[1]; }
+  const T* data() const { return values.data(); }
+  T* data() { return values.data(); }
+  void resize(std::int64_t r, std::int64_t c) { shape = {r, c}, values.resize(static_cast<std::size_t>(r * c)); }
+  friend bool operator==(const Matrix&, const Matrix&) = default;
+
+  std::array<std::int64_t, 2> shape = {0, 0};
+  std::vector<T> values;
+};
+
+template <int rows, int cols>
+Matrix<double, rows, cols> counted(std::int64_t r, std::int64_t c) {
+  Matrix<double, rows, cols> m;
+  m.resize(r, c);
+  std::iota(m.values.begin(), m.values.end(), 1.0);
+  return m;
+}
+
+struct NamedMatrix : Matrix<double, -1, -1> {
+  std::string name;
+};
+
 }  // namespace
+
+template <>
+struct Serial<Samples> : SerialElements<Samples> {};
+template <>
+struct Serial<Point> : SerialElements<Point> {};
 
 template <>
 struct Serial<Mesh> {
@@ -93,6 +141,49 @@ TEST(Stores, RefuseAtCompileTimeWhatOnlyLooksAtItsData) {
   static_assert(Storable<Floats> && Storable<Mesh> && Storable<std::array<float, 3>>);
   static_assert(!Storable<std::span<float>> && !Storable<std::string_view> && !Storable<float*>);
   static_assert(!Storable<Tree> && !Storable<std::vector<std::string>> && !Storable<std::vector<float*>>);
+  static_assert(!Storable<std::array<char*, 1>> && !Storable<std::vector<std::array<char*, 1>>>);
+  static_assert(!Storable<std::optional<char*>> && !Storable<std::variant<int, char*>> && Storable<std::optional<int>>);
+  static_assert(!Storable<std::initializer_list<float>> && !Storable<std::array<std::span<int>, 2>>);
+  static_assert(!Storable<std::vector<bool>> && Storable<std::array<float[2], 2>> && Storable<std::wstring>);
+}
+
+struct Tagged {  // looks like a container, and holds more
+  std::vector<double> values;
+  int tag = 0;
+  double* begin() { return values.data(); }
+  double* end() { return values.data() + values.size(); }
+  const double* begin() const { return values.data(); }
+  const double* end() const { return values.data() + values.size(); }
+  void resize(std::size_t n) { values.resize(n); }
+};
+
+TEST(Stores, RefuseAtCompileTimeARangeOfOnesOwnThatHasNoTrait) {
+  static_assert(std::ranges::contiguous_range<Tagged> && !Storable<Tagged>);
+  static_assert(!Storable<std::vector<Tagged>> && !Storable<NamedMatrix>);
+}
+
+TEST(Stores, HoldARangeOfOnesOwnThatIsItsElementsThroughOneLine) {
+  expect_back(Samples{1, 2, 3});
+  expect_back(Samples{});
+  expect_back(Point{{4, 5}});
+  EncodedStore<Samples> half({.encoding = Encoding::f16});
+  EXPECT_EQ(half.put(0, Samples{1, 2, 3}), 6);
+}
+
+TEST(Stores, HoldMatricesInTheMannerOfEigenWithTheirShape) {
+  expect_back(counted<-1, -1>(2, 3));
+  expect_back(counted<-1, -1>(0, 3));
+  expect_back(counted<-1, 1>(4, 1));
+  expect_back(counted<1, -1>(1, 4));
+  expect_back(counted<3, -1>(3, 2));
+  expect_back(counted<2, 2>(2, 2));
+}
+
+TEST(Stores, RoundMatricesInTheMannerOfEigenWhereTheirShapeIsNoNumberAmongThem) {
+  EncodedStore<Matrix<double, -1, 1>> half({.encoding = Encoding::f16});
+  EXPECT_EQ(half.put(0, counted<-1, 1>(4, 1)), 8);
+  EXPECT_EQ(half.get(0), (counted<-1, 1>(4, 1)));
+  EXPECT_THROW((EncodedStore<Matrix<double, -1, -1>>({.encoding = Encoding::f16})), BadRequest);
 }
 
 TEST(Stores, ReplaceDropAndCountBytesExactly) {
@@ -124,7 +215,7 @@ TEST(Stores, SayThatNothingIsStored) {
   EXPECT_THROW(memory.get(3), NothingStored);
   EXPECT_THROW(half.get(3), NothingStored);
   EXPECT_THROW(disk.get(3), NothingStored);
-  EXPECT_EQ(message([&] { disk.get(3); }), "[disk store] nothing is stored for 3: save it first, or recompute it");
+  EXPECT_EQ(message([&] { disk.get(3); }), "[disk store] nothing is stored for 3: put it there first");
 }
 
 TEST(Stores, AgreeWithAMapOverAnyMixOfCalls) {

@@ -58,6 +58,9 @@ TEST(CheckpointBudget, RefusesNegativeSizesAndNeverOverflows) {
   CheckpointBudget budget(10);
   EXPECT_EQ(message([&] { budget.allocate(-1); }), "[budget] cannot allocate -1 bytes: sizes are not negative");
   EXPECT_EQ(message([&] { budget.free(-1); }), "[budget] cannot free -1 bytes: sizes are not negative");
+  EXPECT_FALSE(budget.can_allocate(-1));
+  EXPECT_FALSE(CheckpointBudget().can_allocate(INT64_MIN));
+  EXPECT_TRUE(budget.can_allocate(0));
   budget.allocate(10);
   EXPECT_THROW(budget.allocate(INT64_MAX), BudgetExceeded);
 }
