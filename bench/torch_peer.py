@@ -5,8 +5,8 @@
   bench/torch_peer.py MODEL [--steps N] [--threads N] [--checkpoint none|sqrt|block] [--dump DIR]
 
 Prints one JSON object: losses, step_seconds (median without the first), rss_peak_bytes (VmHWM less the resident size
-before the model was built), params. --dump writes initial weights, buffers, x and y, and the first step's gradients, as
-raw little-endian files with a manifest.json, for `reprise bench --init DIR` and bench/check_torch.py.
+before the model was built), params. --dump writes initial weights, buffers, x and y, and the first step's gradients, in
+f32 and in f64 ("exact"), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and bench/check_torch.py.
 """
 import argparse, json, math, os, statistics, time
 import torch
@@ -183,7 +183,7 @@ class Unet(nn.Module):
 
 def unet():
     net = Unet()
-    x, y = torch.randn(4, 3, 256, 256), torch.randint(0, 2, (4, 1, 256, 256)).float()
+    x, y = torch.randn(4, 3, 256, 256), torch.randint(0, 2, (4, 1, 256, 256)).to(torch.get_default_dtype())
     loss = lambda how: F.binary_cross_entropy_with_logits(net(x, how), y)
     return net, x, y, loss, lambda p: torch.optim.SGD(p, 0.01)
 
@@ -240,6 +240,17 @@ class Dump:
             json.dump(self.manifest, file)
 
 
+def exact_gradients(model, net, x, y):
+    """Of the first step from the same weights on the same batch, in f64."""
+    torch.set_default_dtype(torch.float64)
+    exact, x64, y64, loss_of, _ = MODELS[model]()
+    torch.set_default_dtype(torch.float32)
+    exact.load_state_dict(net.state_dict())
+    x64.copy_(x), y64.copy_(y)
+    loss_of("none").backward()
+    return [(name, parameter.grad) for name, parameter in exact.named_parameters()]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=MODELS)
@@ -258,6 +269,8 @@ def main():
         for kind, items in (("param", net.named_parameters()), ("buffer", net.named_buffers()), ("data", (("x", x), ("y", y)))):
             for name, tensor in items:
                 dump.add(kind, name, tensor)
+        for name, gradient in exact_gradients(options.model, net, x, y):
+            dump.add("exact", name, gradient)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     losses, seconds = [], []

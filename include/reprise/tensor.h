@@ -49,7 +49,9 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
-  REPRISE_API explicit Shape(std::span<const std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes) {
+    for (std::int64_t size : sizes) push_back(size);
+  }
 
   int rank() const { return rank_; }
   /// The number of elements; 1 for rank 0.
@@ -60,13 +62,18 @@ class Shape {
   const std::int64_t* begin() const { return sizes_.data(); }
   const std::int64_t* end() const { return sizes_.data() + rank_; }
   std::vector<std::int64_t> sizes() const { return {begin(), end()}; }
-  REPRISE_API void push_back(std::int64_t size);
+  void push_back(std::int64_t size) {
+    if (rank_ == max_rank || size < 0) refuse(size);
+    sizes_[static_cast<std::size_t>(rank_++)] = size;
+  }
   /// Row-major strides in elements.
   REPRISE_API Shape strides() const;
 
   REPRISE_API friend bool operator==(const Shape& a, const Shape& b);
 
  private:
+  [[noreturn]] REPRISE_API void refuse(std::int64_t size) const;
+
   std::array<std::int64_t, max_rank> sizes_{};
   int rank_ = 0;
 };
@@ -126,7 +133,7 @@ struct Number {
 class REPRISE_API Tensor {
  public:
   /// An empty f32[0].
-  Tensor();
+  Tensor() : type_{DType::f32, {0}} {}
   /// f32[n]: Tensor{1, 2, 3}
   Tensor(std::initializer_list<Number> values);
   /// f32[rows, columns]: Tensor{{1, 2}, {3, 4}}
@@ -153,6 +160,8 @@ class REPRISE_API Tensor {
   std::int64_t elements() const { return type_.elements(); }
   std::int64_t bytes() const { return type_.bytes(); }
   void* data() const { return data_; }
+  /// Whether anybody else holds the memory.
+  bool is_shared() const { return owner_.use_count() > 1; }
 
   /// The elements in row-major order; T must be the tensor's dtype.
   template <class T>

@@ -29,7 +29,7 @@ struct BenchCommand {
 struct Bench {
   std::vector<double> losses, seconds;
   double recompute_share = 0;
-  std::int64_t measured_peak = 0, rss_peak = 0, params = 0, arena = 0;
+  std::int64_t measured_peak = 0, rss_peak = 0, rss_before = 0, params = 0, arena = 0;
   PlanResult plan;
 };
 
@@ -139,6 +139,7 @@ Bench run(const BenchCommand& command) {
   }
   bench.measured_peak = std::max(peak_before_arena, step.arena_bytes() + memory_use().peak_bytes);
   bench.rss_peak = status_bytes("VmHWM") - before;
+  bench.rss_before = before;
   bench.recompute_share = recompute_share(step.timeline());
   bench.plan = step.plan();
   bench.arena = step.arena_bytes();
@@ -157,6 +158,7 @@ void print(const BenchCommand& command, const Bench& bench, double step_seconds)
                                    {"arena_bytes", bench.arena},
                                    {"measured_peak_bytes", bench.measured_peak},
                                    {"rss_peak_bytes", bench.rss_peak},
+                                   {"rss_before_bytes", bench.rss_before},
                                    {"recompute_seconds_share", bench.recompute_share},
                                    {"params", bench.params},
                                    {"plan_seconds", bench.plan.seconds}};

@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/build.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "compile/problem_of.h"
 #include "compile/profile.h"
 #include "compile/updates.h"
+#include "graph/builtin.h"
 
 namespace reprise {
 namespace {
 
+bool is_pinned(const Graph& graph, std::int32_t node) {
+  return graph.node(node).op == &input_op || graph.node(node).op == &constant_op;
+}
+
+// The most that one node reads and makes besides what is pinned, which is there all the time.
+std::int64_t largest_node(const Graph& graph) {
+  std::vector<char> is_update(static_cast<std::size_t>(graph.size()), false);  // these write over what is pinned
+  for (const Update& u : graph.updates) is_update[static_cast<std::size_t>(u.value.node)] = true;
+  std::int64_t most = 0;
+  for (std::int32_t i = 0; i < graph.size(); ++i) {
+    if (is_pinned(graph, i) || graph.node(i).op->view_of >= 0) continue;
+    std::int64_t bytes = 0;
+    for (Ref r : graph.node(i).inputs) bytes += is_pinned(graph, r.node) ? 0 : graph.type(r).bytes();
+    if (!is_update[static_cast<std::size_t>(i)])
+      for (const Type& type : graph.node(i).outputs) bytes += type.bytes();
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+std::int64_t bytes_of(const Signature& signature) {
+  std::int64_t bytes = 0;
+  for (const Type& type : signature.inputs) bytes += type.bytes();
+  for (const Type& type : signature.outputs) bytes += type.bytes();
+  return bytes;
+}
+
 // Facts of nodes, each op and types asked once.
 class Facts {
  public:
-  Facts(const Graph& graph, const CompileOptions& options) : graph_(graph), options_(options) {}
+  Facts(const Graph& graph, const CompileOptions& options)
+      : graph_(graph), options_(options), largest_node_(largest_node(graph)) {}
 
   NodeFacts of(std::int32_t node) {
     Signature signature = graph_.signature(node, types_);
@@ -27,7 +58,10 @@ class Facts {
   double seconds(const std::string& key, const Signature& signature, const Kernel& kernel) const {
     if (options_.profile)
       if (std::optional<double> known = options_.profile->find(key)) return *known;
-    if (!options_.measure) return roofline_seconds(signature);
+    // Timing an op, on memory of its own, must not take much more than the step itself will.
+    constexpr std::int64_t little = 4 << 20;
+    bool is_small = bytes_of(signature) <= std::max(little, largest_node_);
+    if (!options_.measure || !is_small) return roofline_seconds(signature);
     double measured = measured_seconds(signature, kernel);
     if (options_.profile) options_.profile->set(key, measured);
     return measured;
@@ -35,17 +69,20 @@ class Facts {
 
   const Graph& graph_;
   const CompileOptions& options_;
+  std::int64_t largest_node_;
   std::map<std::string, NodeFacts> known_;
   std::vector<Type> types_;
 };
 
 }  // namespace
 
-Prepared prepare(const Graph& recorded, const CompileOptions& options) {
+Prepared prepare(Graph graph, const CompileOptions& options) {
   // A constant is in memory all the time, so only small ones are worth their place.
   constexpr std::int64_t largest_constant = 1024;
-  Graph graph = with_updates_in_place(
-      eliminate_dead_code(eliminate_common_subexpressions(fold_constants(recorded, largest_constant))));
+  graph = fold_constants(graph, largest_constant);  // one after another: a graph may have many nodes
+  graph = eliminate_common_subexpressions(graph);
+  graph = eliminate_dead_code(graph);
+  graph = with_updates_in_place(graph);
   Facts facts(graph, options);
   Problem problem = problem_of(graph, [&](std::int32_t node) { return facts.of(node); });
   return {std::move(graph), std::move(problem)};

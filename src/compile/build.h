@@ -14,7 +14,7 @@ struct Prepared {
   Graph graph;
   Problem problem;
 };
-Prepared prepare(const Graph& recorded, const CompileOptions& options);
+Prepared prepare(Graph recorded, const CompileOptions& options);
 
 PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 

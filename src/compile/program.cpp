@@ -34,6 +34,8 @@ class Linker {
         fail("[internal] a program cannot {} yet", to_string(step.kind));
     }
     for (Ref r : program_.graph.outputs) program_.outputs.push_back(offset(value_of(r)));
+    program_.instructions.shrink_to_fit();
+    program_.offsets.shrink_to_fit();
     return std::move(program_);
   }
 
@@ -68,11 +70,11 @@ class Linker {
     const Problem::Node& planned = problem_.node(node);
     const Node& recorded = program_.graph.node(node);
     if (planned.pinned || recorded.op->view_of >= 0) return;
-    Instruction instruction{.node = node, .again = runs_[at(node)]++ > 0};
-    for (Ref r : recorded.inputs) instruction.inputs.push_back(offset(value_of(r)));
+    Instruction instruction{.again = runs_[at(node)]++ > 0, .node = node};
+    for (Ref r : recorded.inputs) add_offset(instruction.inputs, offset(value_of(r)));
     for (int v = planned.first_value; v < planned.first_value + planned.value_count; ++v) {
       if (problem_.value(v).view_of < 0) instruction.bytes += begin(v);
-      instruction.outputs.push_back(offset(v));
+      add_offset(instruction.outputs, offset(v));
     }
     if (planned.scratch > 0) {
       const Placement* p = find(Placement::Kind::scratch, node, step_);
@@ -80,7 +82,12 @@ class Linker {
       instruction.scratch = p->offset;
       instruction.scratch_bytes = p->bytes;
     }
-    program_.instructions.push_back(std::move(instruction));
+    program_.instructions.push_back(instruction);
+  }
+
+  void add_offset(OffsetRange& range, std::int64_t offset) {
+    if (range.count++ == 0) range.first = static_cast<std::int32_t>(program_.offsets.size());
+    program_.offsets.push_back(offset);
   }
 
   // A life of the value begins with this step. Gives the bytes that were free before: none where it takes over an
@@ -102,10 +109,9 @@ class Linker {
   void drop(int value) {
     const Placement* p = place_[at(value)];
     if (!p || p->to <= step_) return;
-    program_.instructions.push_back({.kind = Instruction::Kind::drop,
-                                     .node = problem_.value(value).node,
-                                     .outputs = {p->offset},
-                                     .bytes = p->bytes});
+    Instruction instruction{.kind = Instruction::Kind::drop, .node = problem_.value(value).node, .bytes = p->bytes};
+    add_offset(instruction.outputs, p->offset);
+    program_.instructions.push_back(instruction);
   }
 
   const Problem& problem_;

@@ -7,14 +7,19 @@
 
 namespace reprise {
 
+/// Some of a program's offsets, one after another.
+struct OffsetRange {
+  std::int32_t first = 0, count = 0;
+};
+
 struct Instruction {
   enum class Kind : std::uint8_t { run, drop };
   Kind kind = Kind::run;
-  std::int32_t node = -1;             // of the graph: what runs, or whose value is dropped
-  bool again = false;                 // a recomputation
-  std::vector<std::int64_t> inputs;   // offsets
-  std::vector<std::int64_t> outputs;  // offsets; for a drop, that of the memory that is free now
-  std::int64_t scratch = 0;           // offset
+  bool again = false;      // a recomputation
+  std::int32_t node = -1;  // of the graph: what runs, or whose value is dropped
+  OffsetRange inputs;
+  OffsetRange outputs;       // for a drop, that of the memory that is free now
+  std::int64_t scratch = 0;  // offset
   std::int64_t scratch_bytes = 0;
   std::int64_t bytes = 0;  // of new memory that a run fills, or that a drop frees
 };
@@ -24,8 +29,13 @@ struct Program {
   std::int64_t arena_bytes = 0;
   std::int64_t pinned_bytes = 0;
   std::vector<Instruction> instructions;
+  std::vector<std::int64_t> offsets;  // of all instructions; there are tens of thousands, so they share one vector
   std::vector<std::int64_t> pinned;   // offset of each input and constant of the graph, by node; -1 for other nodes
   std::vector<std::int64_t> outputs;  // offsets of the graph's outputs
+
+  std::span<const std::int64_t> at(OffsetRange r) const {
+    return {offsets.data() + r.first, static_cast<std::size_t>(r.count)};
+  }
 };
 
 /// Node i of the problem must be node i of the graph (problem_of), and the layout that of the schedule.

@@ -34,23 +34,21 @@ void Executor::place_constants() {
 
 void Executor::prepare_calls() {
   const Graph& graph = program_->graph;
-  kernels_.resize(at(graph.size()));
   std::size_t inputs = 0, outputs = 0;
-  for (const Instruction& i : program_->instructions) inputs += i.inputs.size(), outputs += i.outputs.size();
+  for (const Instruction& i : program_->instructions)
+    if (i.kind == Instruction::Kind::run) inputs += at(i.inputs.count), outputs += at(i.outputs.count);
   inputs_.reserve(inputs);
   outputs_.reserve(outputs);
-  std::vector<Type> types;
+  calls_.reserve(program_->instructions.size());
   for (const Instruction& instruction : program_->instructions) {
     Call& call = calls_.emplace_back();
     if (instruction.kind != Instruction::Kind::run) continue;
-    Kernel& kernel = kernels_[at(instruction.node)];
-    if (!kernel.run) kernel = graph.node(instruction.node).op->forward(graph.signature(instruction.node, types));
     std::size_t first_input = inputs_.size(), first_output = outputs_.size();
-    for (std::int64_t offset : instruction.inputs) inputs_.push_back(arena_->base() + offset);
-    for (std::int64_t offset : instruction.outputs) outputs_.push_back(arena_->base() + offset);
-    call.kernel = &kernel;
-    call.buffers = {{inputs_.data() + first_input, instruction.inputs.size()},
-                    {outputs_.data() + first_output, instruction.outputs.size()},
+    for (std::int64_t offset : program_->at(instruction.inputs)) inputs_.push_back(arena_->base() + offset);
+    for (std::int64_t offset : program_->at(instruction.outputs)) outputs_.push_back(arena_->base() + offset);
+    call.kernel = &kernels_.of(graph, instruction.node);
+    call.buffers = {{inputs_.data() + first_input, at(instruction.inputs.count)},
+                    {outputs_.data() + first_output, at(instruction.outputs.count)},
                     arena_->base() + instruction.scratch};
   }
 }
@@ -64,6 +62,8 @@ Tensor Executor::output(std::size_t i) const {
 }
 
 void Executor::run() {
+  if (!is_touched_) arena_->touch();
+  is_touched_ = true;
   if (options_.poison || options_.verify_recompute || options_.timeline) return run_watched();
   for (const Call& call : calls_)
     if (call.kernel) call.kernel->run(call.buffers);
@@ -93,7 +93,7 @@ void Executor::run_watched() {
     if (!is_run) live -= instruction.bytes;
     if (is_run && options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);
-    if (options_.poison && !is_run) poison(instruction.outputs[0], instruction.bytes);
+    if (options_.poison && !is_run) poison(program_->at(instruction.outputs)[0], instruction.bytes);
   }
 }
 
@@ -106,7 +106,7 @@ void Executor::verify(const Instruction& instruction) {
   const Node& node = program_->graph.node(instruction.node);
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
-    h = hash_bytes(arena_->base() + instruction.outputs[k], at(node.outputs[k].bytes()), h);
+    h = hash_bytes(arena_->base() + program_->at(instruction.outputs)[k], at(node.outputs[k].bytes()), h);
   std::uint64_t& first = hashes_[at(instruction.node)];
   if (!instruction.again) first = h;
   if (h != first)

@@ -2,11 +2,13 @@
 // Runs a program: one arena, a flat list of prepared kernel calls. A step allocates nothing, looks nothing up.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "compile/program.h"
 #include "execute/arena.h"
+#include "execute/kernel_cache.h"
 #include "reprise/compile.h"
 
 namespace reprise {
@@ -27,9 +29,9 @@ class Executor {
   Tensor pinned(std::int32_t node) const;
   /// Output i of the last step; overwritten by the next.
   Tensor output(std::size_t i) const;
-  /// Makes all memory present; called once state is in its place, so that memory is never needed twice over.
-  void touch() { arena_->touch(); }
-  /// One step. An exception leaves the executor usable; inputs that the step updates may then have been updated.
+  /// One step. Before the first all memory is made present: by then state and batch are in their places, and need not
+  /// be anywhere else. An exception leaves the executor usable; inputs that the step updates may then have been
+  /// updated.
   void run();
 
   std::int64_t arena_bytes() const { return arena_->bytes(); }
@@ -50,7 +52,8 @@ class Executor {
   std::shared_ptr<const Program> program_;
   ExecuteOptions options_;
   std::shared_ptr<Arena> arena_;
-  std::vector<Kernel> kernels_;      // by node of the graph
+  bool is_touched_ = false;
+  KernelCache kernels_{std::numeric_limits<std::size_t>::max()};
   std::vector<const void*> inputs_;  // of all calls, one after another
   std::vector<void*> outputs_;
   std::vector<Call> calls_;  // by instruction

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "execute/lazy_kernels.h"
+#include "execute/kernel_cache.h"
 #include "execute/lazy_level.h"
 #include "graph/builtin.h"
 #include "ops/rules.h"

@@ -3,15 +3,12 @@
 #include "execute/lazy_store.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 #include "graph/builtin.h"
 
 namespace reprise {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 bool is_given_by_nature(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
 
@@ -258,7 +255,7 @@ void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
   Tensor scratch;
   if (kernel.scratch_bytes > 0) scratch = Tensor::empty({DType::boolean, {kernel.scratch_bytes}});
   ledger_.add(kernel.scratch_bytes);
-  auto begin = options_.meters ? Clock::now() : Clock::time_point();
+  double begin = options_.meters ? options_.now() : 0;
   try {
     kernel.run({in_, out_, scratch.data()});
   } catch (...) {
@@ -268,7 +265,7 @@ void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
   }
   ledger_.subtract(kernel.scratch_bytes);
   scratch = {};
-  finish(cell, options_.meters ? std::chrono::duration<double>(Clock::now() - begin).count() : 0);
+  finish(cell, options_.meters ? options_.now() - begin : 0);
 }
 
 void LazyStore::take_outputs(Cell& cell, const Node& node) {
@@ -312,7 +309,7 @@ void LazyStore::finish(Cell& cell, double seconds) {
 }
 
 void LazyStore::note(LazyEvent::Kind kind, const Cell& cell, double seconds) {
-  double now = std::chrono::duration<double>(Clock::now() - beginning_).count();
+  double now = options_.now() - beginning_;
   events_.push_back({kind, std::string(cell.table->graph->node(cell.node).op->name), cell.node, now - seconds, seconds,
                      ledger_.held()});
 }

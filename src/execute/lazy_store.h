@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "execute/kernel_cache.h"
 #include "execute/lazy_components.h"
-#include "execute/lazy_kernels.h"
 #include "execute/lazy_ledger.h"
 #include "reprise/lazy.h"
 
@@ -68,6 +68,10 @@ struct Table {
   std::vector<Use> uses;
 };
 
+inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 struct StoreOptions {
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   std::int64_t entries = std::numeric_limits<std::int64_t>::max();
@@ -77,6 +81,7 @@ struct StoreOptions {
   bool is_strict = false;     // what does not fit is an error; otherwise it passes through
   bool meters = true;         // false: no limit, and nobody asks for figures
   bool keeps_timeline = false;
+  double (*now)() = steady_seconds;  // the clock by which runs are measured
 };
 
 /// Nothing more can be dropped, and it still does not fit.
@@ -194,7 +199,7 @@ class LazyStore {
   std::int64_t put_count_ = 0;
 
   std::vector<LazyEvent> events_;
-  std::chrono::steady_clock::time_point beginning_ = std::chrono::steady_clock::now();
+  double beginning_ = options_.now();
 
   std::vector<Frame> stack_;
   std::vector<Cell*> expected_;

@@ -230,22 +230,29 @@ void BackwardPass::distribute(std::int32_t i, const GradientProgram& program) {
 
 void BackwardPass::add(Ref r, const Tensor& gradient) {
   Tensor* so_far = adjoint(r);
-  set_adjoint(r, so_far ? sum(*so_far, gradient) : gradient);
+  if (so_far && !so_far->is_shared())
+    run_sum(*so_far, gradient, *so_far);
+  else
+    set_adjoint(r, so_far ? sum(*so_far, gradient) : gradient);
 }
 
 Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) {
   if (tape_.is_budgeted()) tape_.store.make_room(a.bytes());
+  Tensor total = Tensor::empty(a.type());
+  run_sum(a, b, total);
+  return total;
+}
+
+void BackwardPass::run_sum(const Tensor& a, const Tensor& b, const Tensor& total) {
   Kernel& kernel = tape_.sums[a.type()];
   if (!kernel.run) {
     const Op& op = *find_op("add");
     const Type types[] = {a.type(), a.type()};
     kernel = op.forward({op, types, Attributes(), {types, 1}});
   }
-  Tensor total = Tensor::empty(a.type());
   const void* in[] = {a.data(), b.data()};
   void* out[] = {total.data()};
   kernel.run({in, out, nullptr});
-  return total;
 }
 
 void BackwardPass::hold(const Tensor& t) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "execute/lazy_kernels.h"
+#include "execute/kernel_cache.h"
 #include "graph/builtin.h"
 
 namespace reprise {

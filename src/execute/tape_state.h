@@ -123,6 +123,7 @@ class BackwardPass {
   void forget_adjoints(std::int32_t i);
   void add(Ref r, const Tensor& gradient);
   Tensor sum(const Tensor& a, const Tensor& b);
+  void run_sum(const Tensor& a, const Tensor& b, const Tensor& total);
   void hold(const Tensor& t);
   void release(const Tensor& t);
 

@@ -8,24 +8,20 @@
 namespace reprise {
 namespace {
 
+// Reaches the nodes first..last and those of `wrt`, however far before them: the memory and time of a walk do not grow
+// with the rest of the graph.
 class Walk {
  public:
-  Walk(std::shared_ptr<Graph> graph, std::int32_t last)
-      : graph_(std::move(graph)), gradients_(static_cast<std::size_t>(last) + 1) {}
-
-  // Nodes up to the last output that some value of `wrt` reaches: only they carry gradients.
-  void mark_dependent(const Values& wrt) {
-    depends_.assign(gradients_.size(), false);
+  Walk(std::shared_ptr<Graph> graph, std::int32_t first, std::int32_t last, const Values& wrt)
+      : graph_(std::move(graph)), first_(first) {
     for (const Value& v : wrt)
-      if (static_cast<std::size_t>(v.ref().node) < depends_.size())
-        depends_[static_cast<std::size_t>(v.ref().node)] = true;
-    for (std::size_t i = 0; i < depends_.size(); ++i)
-      for (Ref r : graph_->node(static_cast<std::int32_t>(i)).inputs)
-        if (depends_[static_cast<std::size_t>(r.node)]) depends_[i] = true;
+      if (std::int32_t node = v.ref().node; node < first && place(node) < 0) before_.push_back(node);
+    gradients_.resize(before_.size() + static_cast<std::size_t>(std::max(0, last + 1 - first)));
+    mark_dependent(wrt);
   }
 
   void add(Ref r, const Value& gradient) {
-    if (!gradient || !depends_[static_cast<std::size_t>(r.node)] || !is_float(graph_->type(r).dtype)) return;
+    if (!gradient || !depends(r.node) || !is_float(graph_->type(r).dtype)) return;
     if (gradient.type() != graph_->type(r))
       fail("[internal] the gradient of {} at '{}' is {}", to_string(graph_->type(r)), graph_->node(r.node).op->name,
            to_string(gradient.type()));
@@ -34,10 +30,10 @@ class Walk {
   }
 
   void visit(std::int32_t i) {
-    if (!depends_[static_cast<std::size_t>(i)] || slots(i).empty()) return;
+    if (!depends(i) || slots(i).empty()) return;
     const Op& op = *graph_->node(i).op;
     std::vector<Ref> inputs = graph_->node(i).inputs;
-    bool wanted = std::ranges::any_of(inputs, [&](Ref r) { return depends_[static_cast<std::size_t>(r.node)]; });
+    bool wanted = std::ranges::any_of(inputs, [&](Ref r) { return depends(r.node); });
     if (!wanted) return;
     if (!op.gradient)
       fail("[{}] has no gradient{}: use stop_gradient before it, or an op that has one", op.name,
@@ -50,12 +46,36 @@ class Walk {
   }
 
   Value gradient(Ref r) {
-    if (static_cast<std::size_t>(r.node) >= gradients_.size() || slots(r.node).empty()) return {};
+    if (place(r.node) < 0 || slots(r.node).empty()) return {};
     return slot(r);
   }
 
  private:
-  Values& slots(std::int32_t node) { return gradients_[static_cast<std::size_t>(node)]; }
+  // Where a node's gradients are kept; -1 for a node out of reach.
+  std::ptrdiff_t place(std::int32_t node) const {
+    if (node < first_) {
+      auto found = std::ranges::find(before_, node);
+      return found == before_.end() ? -1 : found - before_.begin();
+    }
+    std::size_t at = before_.size() + static_cast<std::size_t>(node - first_);
+    return at < gradients_.size() ? static_cast<std::ptrdiff_t>(at) : -1;
+  }
+  bool depends(std::int32_t node) const {
+    std::ptrdiff_t at = place(node);
+    return at >= 0 && depends_[static_cast<std::size_t>(at)];
+  }
+
+  // Only nodes that some value of `wrt` reaches carry gradients.
+  void mark_dependent(const Values& wrt) {
+    depends_.assign(gradients_.size(), false);
+    for (const Value& v : wrt)
+      if (std::ptrdiff_t at = place(v.ref().node); at >= 0) depends_[static_cast<std::size_t>(at)] = true;
+    for (std::size_t i = before_.size(); i < depends_.size(); ++i)
+      for (Ref r : graph_->node(first_ + static_cast<std::int32_t>(i - before_.size())).inputs)
+        if (depends(r.node)) depends_[i] = true;
+  }
+
+  Values& slots(std::int32_t node) { return gradients_[static_cast<std::size_t>(place(node))]; }
   Value& slot(Ref r) {
     if (slots(r.node).empty()) slots(r.node).resize(graph_->node(r.node).outputs.size());
     return slots(r.node)[static_cast<std::size_t>(r.output)];
@@ -75,7 +95,9 @@ class Walk {
   }
 
   std::shared_ptr<Graph> graph_;
-  std::vector<Values> gradients_;  // per node, per output
+  std::int32_t first_;
+  std::vector<std::int32_t> before_;  // nodes of `wrt` before the first
+  std::vector<Values> gradients_;     // per place, per output
   std::vector<bool> depends_;
 };
 
@@ -85,8 +107,7 @@ Values backpropagate_to(std::int32_t first, const Values& outputs, const Values&
     fail("[gradient] {} outputs and {} seeds: give one seed an output", outputs.size(), seeds.size());
   std::int32_t last = 0;
   for (const Value& v : outputs) last = std::max(last, v.ref().node);
-  Walk walk(outputs[0].graph(), last);
-  walk.mark_dependent(wrt);
+  Walk walk(outputs[0].graph(), first, last, wrt);
   for (std::size_t i = 0; i < outputs.size(); ++i) walk.add(outputs[i].ref(), seeds[i]);
   for (std::int32_t i = last; i >= first; --i) walk.visit(i);
   Values gradients;

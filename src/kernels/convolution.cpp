@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values are plain row-major outside. Convolutions wider than one tap run on oneDNN's blocked layouts, with reorders
-// into and out of scratch memory: measured, that mostly beats its plain path by 1.2 to 2.4 (depthwise by far; weight
-// gradients of small images gain least or nothing), and often needs less scratch than the plain path's unfolded
-// windows. One-tap convolutions are matrix products: there plain wins.
+// into and out of scratch memory: measured, that mostly beats its plain path by 1.2 to 2.4 (depthwise by far), and
+// often needs less scratch than the plain path's unfolded windows. One-tap convolutions are matrix products: there
+// plain wins, as it does for weight gradients of small images, whose weights are what would have to be converted.
 #include "kernels/convolution.h"
 
 #include <memory>
@@ -38,6 +38,13 @@ bool has_one_tap(const ConvSizes& s) {
   return std::all_of(s.weight.begin() + 2, s.weight.end(), [](std::int64_t k) { return k == 1; });
 }
 
+bool plain_wins(const ConvSizes& s, ConvPass pass) {
+  constexpr std::int64_t small_image = 14 * 14;
+  std::int64_t image = 1;
+  for (int d = 2; d < s.y.rank(); ++d) image *= s.y[d];
+  return has_one_tap(s) || (pass == ConvPass::weight_gradient && s.groups == 1 && image <= small_image);
+}
+
 // The three tensors of a convolution, in the order (a, b, result) of a pass, and the primitive over them.
 struct Chosen {
   dnnl::primitive primitive;
@@ -47,8 +54,8 @@ struct Chosen {
 
 class Chooser {
  public:
-  Chooser(const ConvSizes& s, bool has_bias) {
-    auto desc = has_one_tap(s) ? plain_desc : free_desc;
+  Chooser(const ConvSizes& s, ConvPass pass, bool has_bias) : pass_(pass) {
+    auto desc = plain_wins(s, pass) ? plain_desc : free_desc;
     x_ = desc(dims_of(s.x));
     w_ = desc(weight_dims(s));
     y_ = desc(dims_of(s.y));
@@ -60,9 +67,9 @@ class Chooser {
     end_ = dims_of(s.pads_end);
   }
 
-  Chosen choose(ConvPass pass) const {
-    if (pass == ConvPass::forward) return forward();
-    return pass == ConvPass::data_gradient ? data_gradient() : weight_gradient();
+  Chosen choose() const {
+    if (pass_ == ConvPass::forward) return forward();
+    return pass_ == ConvPass::data_gradient ? data_gradient() : weight_gradient();
   }
 
  private:
@@ -105,6 +112,7 @@ class Chooser {
             DNNL_ARG_DIFF_WEIGHTS};
   }
 
+  ConvPass pass_;
   memory::desc x_, w_, y_, bias_;
   memory::dims strides_, dilations_, begin_, end_;
 };
@@ -148,7 +156,7 @@ Operand operand(const memory::desc& from, const memory::desc& to, const memory::
 class BlockedConvolution {
  public:
   BlockedConvolution(ConvPass pass, const ConvSizes& s, bool has_bias) : has_bias_(has_bias) {
-    Chosen c = Chooser(s, has_bias).choose(pass);
+    Chosen c = Chooser(s, pass, has_bias).choose();
     memory::desc x = plain_desc(dims_of(s.x)), w = plain_desc(weight_dims(s)), y = plain_desc(dims_of(s.y));
     Scratch scratch;
     const memory::desc& a = pass == ConvPass::data_gradient ? y : x;

@@ -34,14 +34,12 @@ Cost cell_cost(const Signature& s) {
   return cost;
 }
 
-Value logistic(const Value& x) { return 0.5 * tanh(0.5 * x) + 0.5; }
-
 struct Lstm {
   Value i, f, g, o;
 };
 Lstm lstm_gates(const Call& c) {
   Values parts = split(c.in(0) + c.in(1), 4, 1);
-  return {logistic(parts[0]), logistic(parts[1]), tanh(parts[2]), logistic(parts[3])};
+  return {sigmoid(parts[0]), sigmoid(parts[1]), tanh(parts[2]), sigmoid(parts[3])};
 }
 
 // What lstm_cell_grad computes, as single ops.
@@ -57,7 +55,7 @@ Values lstm_grad_expression(const Call& call) {
 Values gru_grad_expression(const Call& call) {
   Values x = split(call.in(0), 3, 1), h = split(call.in(1), 3, 1);
   Value state = call.in(2), d = call.in(3);
-  Value r = logistic(x[0] + h[0]), z = logistic(x[1] + h[1]), n = tanh(x[2] + r * h[2]);
+  Value r = sigmoid(x[0] + h[0]), z = sigmoid(x[1] + h[1]), n = tanh(x[2] + r * h[2]);
   Value dn = d * (1 - z) * (1 - square(n)), dr = dn * h[2] * r * (1 - r), dz = d * (state - n) * z * (1 - z);
   return {concat({dr, dz, dn}, 1), concat({dr, dz, dn * r}, 1), d * z};
 }

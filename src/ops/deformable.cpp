@@ -35,9 +35,12 @@ DeformableSizes sizes_of(const Signature& s, int mask_input) {
          to_string(s.in(0)));
   std::int64_t places = offset_groups * weight[2] * weight[3];
   Shape wanted{x[0], 2 * places, y[2], y[3]}, wanted_mask{x[0], places, y[2], y[3]};
-  if (offsets != wanted) fail("[{}] offsets {} must have shape {}", s.name(), to_string(s.in(1)), to_string(wanted));
+  if (offsets != wanted)
+    fail("[{}] offsets {} must have shape {}: two per tap, group and output element", s.name(), to_string(s.in(1)),
+         to_string(wanted));
   if (s.arity() > mask_input && s.in(mask_input).shape != wanted_mask)
-    fail("[{}] mask {} must have shape {}", s.name(), to_string(s.in(mask_input)), to_string(wanted_mask));
+    fail("[{}] mask {} must have shape {}: one per tap, group and output element", s.name(),
+         to_string(s.in(mask_input)), to_string(wanted_mask));
   return {x, weight, y, w.strides, w.dilations, w.pads_begin, groups, offset_groups};
 }
 

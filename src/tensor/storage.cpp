@@ -3,9 +3,11 @@
 // them wherever it happens. A meter costs two atomic operations.
 #include "tensor/storage.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "reprise/tensor.h"
@@ -38,11 +40,62 @@ Meter& process_meter() {
 }
 thread_local std::shared_ptr<Meter> innermost;
 
+constexpr std::size_t alignment = 64;
+
+void* new_block(std::size_t bytes) { return std::aligned_alloc(alignment, bytes); }
+
+#if defined(__SANITIZE_ADDRESS__)
+// Every block comes and goes by itself, so that the sanitizer sees reads of dead ones.
+void* take_block(std::size_t bytes) { return new_block(bytes); }
+void give_block(void* block, std::size_t) { std::free(block); }
+#else
+// Small blocks that died wait, by size, for the next of their thread: aligned allocation is dear beside a tiny op.
+struct SmallBlocks {
+  struct Link {
+    Link* next;
+  };
+  static constexpr std::size_t largest = 16 << 10, most = 1 << 20;  // bytes of a block, and of all that wait
+  Link* first[largest / alignment + 1] = {};
+  std::size_t bytes = 0;
+
+  ~SmallBlocks();
+};
+thread_local bool is_over = false;  // blocks may still die after their thread's lists have
+thread_local SmallBlocks small_blocks;
+
+SmallBlocks::~SmallBlocks() {
+  is_over = true;
+  for (Link* link : first)
+    while (link) std::free(std::exchange(link, link->next));
+}
+
+void* take_block(std::size_t bytes) {
+  if (bytes > SmallBlocks::largest || is_over) return new_block(bytes);
+  SmallBlocks::Link*& first = small_blocks.first[bytes / alignment];
+  if (!first) return new_block(bytes);
+  small_blocks.bytes -= bytes;
+  return std::exchange(first, first->next);
+}
+
+void give_block(void* block, std::size_t bytes) {
+  if (bytes > SmallBlocks::largest || is_over || small_blocks.bytes + bytes > SmallBlocks::most)
+    return std::free(block);
+  SmallBlocks::Link*& first = small_blocks.first[bytes / alignment];
+  first = new (block) SmallBlocks::Link{first};
+  small_blocks.bytes += bytes;
+}
+#endif
+
+// Blocks have at least one byte, so that each has an address of its own.
+std::size_t rounded(std::int64_t bytes) {
+  return (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + alignment - 1) / alignment * alignment;
+}
+
 struct Free {
   std::int64_t bytes;
   std::shared_ptr<Meter> scope;
   void operator()(void* block) const {
-    std::free(block);
+    give_block(block, rounded(bytes));
     process_meter().subtract(bytes);
     for (Meter* m = scope.get(); m; m = m->outer.get()) m->subtract(bytes);
   }
@@ -51,9 +104,7 @@ struct Free {
 }  // namespace
 
 std::shared_ptr<void> allocate(std::int64_t bytes) {
-  constexpr std::size_t alignment = 64;
-  std::size_t rounded = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
-  void* block = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+  void* block = take_block(rounded(bytes));
   if (!block) fail("[tensor] the system has no memory for another {}", format_bytes(bytes));
   process_meter().add(bytes);
   for (Meter* m = innermost.get(); m; m = m->outer.get()) m->add(bytes);

@@ -13,8 +13,6 @@ namespace reprise {
 Tensor::Tensor(Type type, void* data, std::shared_ptr<void> owner)
     : type_(std::move(type)), data_(data), owner_(std::move(owner)) {}
 
-Tensor::Tensor() : Tensor(Type{DType::f32, {0}}, nullptr, nullptr) {}
-
 Tensor::Tensor(std::initializer_list<Number> values)
     : Tensor(empty({DType::f32, {static_cast<std::int64_t>(values.size())}})) {
   std::ranges::transform(values, span<float>().begin(), [](Number x) { return static_cast<float>(x.value); });

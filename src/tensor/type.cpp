@@ -30,14 +30,9 @@ DType parse_dtype(std::string_view name) {
   fail("'{}' is not a dtype: use f32, f64, i32, i64, bool, f16 or bf16", name);
 }
 
-Shape::Shape(std::span<const std::int64_t> sizes) {
-  for (std::int64_t size : sizes) push_back(size);
-}
-
-void Shape::push_back(std::int64_t size) {
+void Shape::refuse(std::int64_t size) const {
   if (rank_ == max_rank) fail("[shape] more than {} dimensions", max_rank);
-  if (size < 0) fail("[shape] size {} of dimension {} is negative", size, rank_);
-  sizes_[static_cast<std::size_t>(rank_++)] = size;
+  fail("[shape] size {} of dimension {} is negative", size, rank_);
 }
 
 std::int64_t Shape::elements() const {

@@ -19,9 +19,8 @@ struct Outcome {
   int status;          // -1: a signal ended it
 };
 
-/// Runs `reprise arguments` in a shell.
-inline Outcome tool(const std::string& arguments) {
-  std::FILE* pipe = popen((std::string(REPRISE_TOOL) + " " + arguments).c_str(), "r");
+inline Outcome shell(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("popen failed");
   Outcome run{};
   for (int c; (c = std::fgetc(pipe)) != EOF;) run.output += static_cast<char>(c);
@@ -29,6 +28,9 @@ inline Outcome tool(const std::string& arguments) {
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return run;
 }
+
+/// Runs `reprise arguments` in a shell.
+inline Outcome tool(const std::string& arguments) { return shell(std::string(REPRISE_TOOL) + " " + arguments); }
 
 /// Standard error alone.
 inline Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }

@@ -78,10 +78,10 @@ TEST(Executor, FillsDroppedMemoryWithNanSoThatAReadOfItShows) {
   // Wrong on purpose: a later run reads what an earlier drop has freed.
   Program program = *built.program;
   std::int64_t dropped = -1;
-  for (Instruction& i : program.instructions) {
-    if (i.kind == Instruction::Kind::drop && dropped < 0) dropped = i.outputs[0];
+  for (const Instruction& i : program.instructions) {
+    if (i.kind == Instruction::Kind::drop && dropped < 0) dropped = program.at(i.outputs)[0];
     if (i.kind == Instruction::Kind::run && dropped >= 0) {
-      i.inputs[0] = dropped;
+      program.offsets[static_cast<std::size_t>(i.inputs.first)] = dropped;
       break;
     }
   }

@@ -41,6 +41,15 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
   }
 }
 
+TEST(Integers, WrapAround) {
+  Tensor most = Tensor::scalar(2147483647.0, DType::i32), least = Tensor::scalar(-2147483648.0, DType::i32),
+         two = Tensor::scalar(2.0, DType::i32), one = Tensor::scalar(1.0, DType::i32);
+  EXPECT_EQ(apply([](auto a, auto b) { return a + b; }, most, one), std::vector<double>{-2147483648.0});
+  EXPECT_EQ(apply([](auto a, auto b) { return a - b; }, least, one), std::vector<double>{2147483647.0});
+  EXPECT_EQ(apply([](auto a, auto b) { return a * b; }, most, two), std::vector<double>{-2.0});
+  EXPECT_EQ(apply([](auto a) { return abs(a); }, least), std::vector<double>{-2147483648.0});
+}
+
 TEST(Divide, HasTheKnownGradients) {
   auto [da, db] = slopes([](auto a, auto b) { return a / b; }, Tensor{6, 10}, Tensor{2, 5});
   expect_near(da, {0.5, 0.2});

@@ -126,6 +126,28 @@ TEST_P(Recurrent, FollowsItsDefinition) {
   }
 }
 
+TEST(Rnn, WithReluFollowsItsDefinitionAndHasItsGradient) {
+  constexpr int T = 3, I = 2, H = 2;
+  Random random(5);
+  std::vector<Layer> layers{random_layer(random, 1, I, H)};
+  Tensor x = random_tensor(random, {T, 1, I}), h0 = random_tensor(random, {1, 1, H}),
+         unused = random_tensor(random, {1, 1, H});
+  auto f = [&](const Values& v) -> Values { return {rnn(v[0], v[1], weights_of(v), {.activation = "relu"}).output}; };
+  std::vector<Tensor> inputs = inputs_of(x, h0, unused, layers);
+  Tensor y = evaluated(f, inputs)[0];
+  Row h(h0.span<double>().begin(), h0.span<double>().end());
+  for (int t = 0; t < T; ++t) {
+    Row row(x.span<double>().begin() + t * I, x.span<double>().begin() + (t + 1) * I), next = h;
+    for (int j = 0; j < H; ++j)
+      next[static_cast<std::size_t>(j)] = std::max(0.0, layers[0].in(0, j, row) + layers[0].re(0, j, h));
+    h = next;
+    for (int j = 0; j < H; ++j)
+      EXPECT_NEAR(y.span<double>()[static_cast<std::size_t>(t * H + j)], h[static_cast<std::size_t>(j)], 1e-12);
+  }
+  GradientCheck check = check_gradient(f, inputs);
+  EXPECT_TRUE(check.ok) << check.why;
+}
+
 TEST_P(Recurrent, GradientsOfTwoLayersAgreeWithFiniteDifferences) {
   Random random(2);
   std::vector<Layer> layers{random_layer(random, GetParam(), 2, 2), random_layer(random, GetParam(), 2, 2)};

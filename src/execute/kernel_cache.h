@@ -13,13 +13,13 @@ namespace reprise {
 
 class KernelCache {
  public:
-  /// The kernel of node i. It stays until the next call.
+  /// Programs whose shapes never repeat must not fill the memory with kernels: beyond this many all are forgotten.
+  explicit KernelCache(std::size_t most = 4096) : most_(most) {}
+
+  /// The kernel of node i. It stays while there are no more than `most`.
   const Kernel& of(const Graph& graph, std::int32_t i);
 
  private:
-  // Programs whose shapes never repeat must not fill the memory with kernels.
-  static constexpr std::size_t most = 4096;
-
   struct Entry {
     const Op* op;
     std::vector<Type> inputs;
@@ -30,6 +30,7 @@ class KernelCache {
 
   std::unordered_multimap<std::uint64_t, Entry> entries_;
   std::vector<Type> types_;
+  std::size_t most_;
 };
 
 /// Of a node's op, input types and attributes.

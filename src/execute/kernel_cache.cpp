@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execute/lazy_kernels.h"
+#include "execute/kernel_cache.h"
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ const Kernel& KernelCache::of(const Graph& graph, std::int32_t i) {
     if (is_of(at->second, graph, node)) return at->second.kernel;
   if (!node.op->forward) fail("[{}] this op cannot be run", node.op->name);
   Kernel kernel = node.op->forward(graph.signature(i, types_));
-  if (entries_.size() >= most) entries_.clear();
+  if (entries_.size() >= most_) entries_.clear();
   return entries_.emplace(hash, Entry{node.op, types_, node.attributes, std::move(kernel)})->second.kernel;
 }
 

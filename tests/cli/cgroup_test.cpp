@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The budget holds where the kernel itself counts: in a memory cgroup that kills whoever takes more.
+#include <nlohmann/json.hpp>
+
+#include "cli/tool.h"
+
+namespace reprise::cli {
+namespace {
+
+using nlohmann::json;
+
+/// A memory cgroup of its own, of version 2 or 1, gone with the object. `made` is false where the system allows none.
+class MemoryGroup {
+ public:
+  explicit MemoryGroup(std::int64_t bytes) {
+    for (auto [root, limit] :
+         {std::pair("/sys/fs/cgroup", "memory.max"), std::pair("/sys/fs/cgroup/memory", "memory.limit_in_bytes")}) {
+      folder_ = std::string(root) + "/reprise_test_" + std::to_string(getpid()) + "_" + std::to_string(bytes);
+      std::error_code error;
+      if (!std::filesystem::create_directory(folder_, error)) continue;
+      if (std::filesystem::exists(folder_ + "/" + limit))
+        made_ = (std::ofstream(folder_ + "/" + limit) << bytes).flush().good();
+      if (made_) return;
+      std::filesystem::remove(folder_, error);
+    }
+  }
+  ~MemoryGroup() {
+    std::error_code error;
+    if (made_) std::filesystem::remove(folder_, error);
+  }
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+  bool is_made() const { return made_; }
+  /// Runs the tool inside.
+  Outcome tool(const std::string& arguments) const {
+    return shell("echo 0 > " + folder_ + "/cgroup.procs && exec " + REPRISE_TOOL + " " + arguments);
+  }
+
+ private:
+  std::string folder_;
+  bool made_ = false;
+};
+
+TEST(Budget, HoldsInAMemoryCgroupOfBudgetAndBaselineAnd16MiB) {
+  const std::string bench =
+      "bench gpt4s --batch 64 --estimate --time-limit 1 --steps 2 --json --budget 60% 2>/dev/null";
+  Outcome outside = cli::tool(bench);
+  ASSERT_EQ(outside.status, 0);
+  json r = json::parse(outside.output);
+  std::int64_t budget = r["budget_bytes"], baseline = r["rss_before_bytes"];
+  MemoryGroup group(budget + baseline + (16 << 20));
+  if (!group.is_made()) GTEST_SKIP() << "this system lets us make no memory cgroup";
+  EXPECT_EQ(group.tool(bench).status, 0);
+  // The group does limit.
+  MemoryGroup tight(2 * budget / 3);
+  ASSERT_TRUE(tight.is_made());
+  EXPECT_NE(tight.tool(bench).status, 0);
+}
+
+}  // namespace
+}  // namespace reprise::cli
