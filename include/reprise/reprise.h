@@ -8,6 +8,7 @@
 #include "reprise/compile.h"
 #include "reprise/graph.h"
 #include "reprise/half.h"
+#include "reprise/io.h"
 #include "reprise/lazy.h"
 #include "reprise/lazy_plan.h"
 #include "reprise/memory.h"
