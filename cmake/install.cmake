@@ -12,4 +12,5 @@ write_basic_package_version_file(reprise-config-version.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reprise-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
 configure_file(cmake/reprise.pc.in reprise.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/data FILES_MATCHING PATTERN *.gz PATTERN NOTICE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

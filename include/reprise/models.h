@@ -19,18 +19,23 @@
 namespace reprise {
 
 struct ModelOptions {
-  std::int64_t batch = 0;  // samples; 0: the model's own number
-  bool small = false;      // the same structure with few and narrow layers, for tests
-  nn::Seed seed = 1;       // of the initial weights
+  std::int64_t batch = 0;    // samples; 0: the model's own number
+  bool small = false;        // the same structure with few and narrow layers, for tests
+  nn::Seed seed = 1;         // of the initial weights
+  std::int64_t classes = 0;  // outputs of digits, resnet and vgg, characters of gpt; 0: the model's own number
+  std::int64_t image = 0;    // height and width of the images of digits, resnet, vgg and unet; 0: the model's own
 };
 
 struct BuiltInModel {
   std::string name;
-  nn::Fields parameters;    // named as PyTorch names those of the same network
-  std::vector<Type> batch;  // of x and y
-  Function loss;            // of x and y
+  nn::Fields parameters;     // named as PyTorch names those of the same network
+  std::vector<Type> batch;   // of x and y
+  Function loss;             // of x and y
+  Function predict;          // of x: logits, or what is compared with y; running statistics are used, not changed
+  Function validation_loss;  // the loss of what `predict` gives
   optim::Rule rule;
   std::function<std::vector<Tensor>(std::uint64_t seed)> random_batch;  // x and y from random numbers
+  std::string data;  // which of the data that ship with the project suit it: "text", "digits" or none
 
   REPRISE_API std::int64_t parameter_count() const;  // trained numbers
 };

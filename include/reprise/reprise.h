@@ -6,6 +6,7 @@
 #include "reprise/base.h"
 #include "reprise/checkpoint.h"
 #include "reprise/compile.h"
+#include "reprise/data.h"
 #include "reprise/graph.h"
 #include "reprise/half.h"
 #include "reprise/io.h"

@@ -50,6 +50,7 @@ struct Gpt {
 
 BuiltInModel gpt(const ModelOptions& options, const GptSize& usual) {
   GptSize s = options.small ? GptSize{3, 32, 2, 16, 4, 17} : usual;
+  s.vocabulary = chosen(options.classes, s.vocabulary, "number of classes");
   std::int64_t w = s.width;
   Gpt net{nn::Embedding(s.vocabulary, w),
           nn::Embedding(s.tokens, w),
@@ -65,6 +66,7 @@ BuiltInModel gpt(const ModelOptions& options, const GptSize& usual) {
   });
   model.rule = optim::Adam{{.lr = 3e-4}}.rule();
   model.random_batch = random_batches(model.batch, s.vocabulary, s.vocabulary);
+  model.data = "text";
   return model;
 }
 

@@ -22,6 +22,7 @@ constexpr Entry table[] = {
     {{"mlp16", "16 linear layers of 1024 with relu, batch 512, mean squared error, SGD"}, mlp},
     {{"gpt6", "transformer: 6 layers, width 384, 6 heads, 256 tokens, batch 8, 65 characters, Adam"}, gpt6},
     {{"gpt4s", "transformer: 4 layers, width 128, 4 heads, 64 tokens, batch 32, 65 characters, Adam"}, gpt4s},
+    {{"digits", "four convolutions, batch of 64 images of 1x8x8, 10 classes, Adam"}, digits},
     {{"resnet18", "residual network, 8 images of 3x224x224, 1000 classes, SGD"}, resnet18},
     {{"resnet50", "residual network, 4 images of 3x224x224, 1000 classes, SGD"}, resnet50},
     {{"vgg16", "plain convolutional network, 4 images of 3x224x224, 1000 classes, SGD"}, vgg16},
@@ -35,6 +36,17 @@ constexpr Entry table[] = {
 std::int64_t batch_size(const ModelOptions& options, std::int64_t usual) {
   if (options.batch < 0) fail("[model] a batch of {} samples: it must be positive", options.batch);
   return options.batch > 0 ? options.batch : usual;
+}
+
+std::int64_t chosen(std::int64_t wanted, std::int64_t usual, std::string_view what) {
+  if (wanted < 0) fail("[model] {} {}: it must be positive", what, wanted);
+  return wanted > 0 ? wanted : usual;
+}
+
+void expect_image(std::string_view model, std::int64_t size, std::int64_t least, std::int64_t multiple) {
+  if (size < least || size % multiple != 0)
+    fail("[model] {} cannot work on images of {}x{}: it needs at least {} pixels a side, in multiples of {}", model,
+         size, size, least, multiple);
 }
 
 Tensor random_tensor(const Type& type, std::int64_t below, std::uint64_t seed) {

@@ -11,18 +11,31 @@ struct Recurrent {
   nn::Linear read;
   std::int64_t hidden;
 
-  Value loss(const Value& x, const Value& y) const {
-    std::int64_t steps = x.shape()[0], batch = x.shape()[1];
-    Value h = Tensor::zeros({DType::f32, {batch, hidden}}), c = h, total;
-    for (std::int64_t t = 0; t < steps; ++t) {
-      Value now = squeeze(slice(x, 0, t, t + 1), {0}), wanted = squeeze(slice(y, 0, t, t + 1), {0});
+  // Hands every step's number and read-out to `visit`.
+  template <class Visit>
+  void run(const Value& x, const Visit& visit) const {
+    Value h = Tensor::zeros({DType::f32, {x.shape()[1], hidden}}), c = h;
+    for (std::int64_t t = 0; t < x.shape()[0]; ++t) {
+      Value now = squeeze(slice(x, 0, t, t + 1), {0});
       if constexpr (std::is_same_v<Cell, nn::LstmCell>)
         std::tie(h, c) = cell(now, h, c);
       else
         h = cell(now, h);
-      Value error = mse(read(h), wanted) * (1.0 / static_cast<double>(steps));
-      total = total ? total + error : error;
+      visit(t, read(h));
     }
+  }
+  Value operator()(const Value& x) const {
+    Values outputs;
+    run(x, [&](std::int64_t, const Value& y) { outputs.push_back(y); });
+    return stack(outputs, 0);
+  }
+  Value loss(const Value& x, const Value& y) const {
+    Value total;
+    run(x, [&](std::int64_t t, const Value& output) {
+      Value wanted = squeeze(slice(y, 0, t, t + 1), {0});
+      Value error = mse(output, wanted) * (1.0 / static_cast<double>(x.shape()[0]));
+      total = total ? total + error : error;
+    });
     return total;
   }
   nn::Fields fields() { return reprise::fields("cell", cell, "read", read); }

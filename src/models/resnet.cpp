@@ -67,6 +67,15 @@ struct ResNet {
     for (const Block& block : blocks) y = block(y);
     return fc(flatten(global_avg_pool(y), 1));
   }
+  ResNet evaluation() const {
+    ResNet copy = *this;
+    copy.stem.bn.training = false;
+    for (Block& block : copy.blocks) {
+      for (nn::BatchNorm& norm : block.norms) norm.training = false;
+      block.downsample.bn.training = false;
+    }
+    return copy;
+  }
   nn::Fields fields() {
     nn::Fields all = reprise::fields("units.0", stem);
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -92,7 +101,8 @@ Block make_block(std::int64_t in, std::int64_t width, std::int64_t out, std::int
 }
 
 BuiltInModel resnet(const ModelOptions& options, std::vector<int> depths, bool bottleneck, std::int64_t usual_batch) {
-  std::int64_t width = options.small ? 8 : 64, classes = options.small ? 10 : 1000, size = options.small ? 32 : 224;
+  std::int64_t width = options.small ? 8 : 64, size = chosen(options.image, options.small ? 32 : 224, "image size");
+  std::int64_t classes = chosen(options.classes, options.small ? 10 : 1000, "number of classes");
   if (options.small) depths = {1, 2, 1, 1};
   ResNet net{{convolution(3, width, 7, 2), nn::BatchNorm(width)}, {}, {}};
   std::int64_t in = width, growth = bottleneck ? 4 : 1;

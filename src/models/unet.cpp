@@ -18,6 +18,7 @@ struct Double {
         second(out, out, {3, 3}, {.pads = {1}}, false),
         second_norm(out) {}
   Value operator()(const Value& x) const { return relu(second_norm(second(relu(first_norm(first(x)))))); }
+  void evaluate() { first_norm.training = second_norm.training = false; }
   nn::Fields fields() { return reprise::fields("0", first, "1", first_norm, "3", second, "4", second_norm); }
 };
 
@@ -41,14 +42,22 @@ struct Unet {
     for (std::size_t i = 0; i < dec.size(); ++i) x = dec[i](x, skips[enc.size() - 2 - i]);
     return head(x);
   }
+  Unet evaluation() const {
+    Unet copy = *this;
+    for (Double& part : copy.enc) part.evaluate();
+    for (Up& part : copy.dec) part.c.evaluate();
+    return copy;
+  }
   nn::Fields fields() { return reprise::fields("enc", enc, "dec", dec, "head", head); }
 };
 
 }  // namespace
 
 BuiltInModel unet(const ModelOptions& options) {
-  std::int64_t images = batch_size(options, options.small ? 2 : 4), size = options.small ? 16 : 256;
+  std::int64_t images = batch_size(options, options.small ? 2 : 4),
+               size = chosen(options.image, options.small ? 16 : 256, "image size");
   std::int64_t levels = options.small ? 3 : 5, width = options.small ? 4 : 32;
+  expect_image("unet", size, std::int64_t{1} << (levels - 1), std::int64_t{1} << (levels - 1));
   Unet net{{}, {}, nn::Conv(width, 1, {1, 1})};
   for (std::int64_t i = 0; i < levels; ++i) net.enc.emplace_back(i == 0 ? 3 : width << (i - 1), width << i);
   for (std::int64_t i = levels - 2; i >= 0; --i) net.dec.emplace_back(width << (i + 1), width << i);

@@ -31,8 +31,11 @@ struct Vgg {
 }  // namespace
 
 BuiltInModel vgg16(const ModelOptions& options) {
-  std::int64_t images = batch_size(options, options.small ? 2 : 4), size = options.small ? 32 : 224;
-  std::int64_t wide = options.small ? 32 : 4096, classes = options.small ? 10 : 1000, scale = options.small ? 16 : 1;
+  std::int64_t images = batch_size(options, options.small ? 2 : 4),
+               size = chosen(options.image, options.small ? 32 : 224, "image size");
+  std::int64_t classes = chosen(options.classes, options.small ? 10 : 1000, "number of classes");
+  std::int64_t wide = options.small ? 32 : 4096, scale = options.small ? 16 : 1;
+  expect_image("vgg16", size, 32, 1);
   Vgg net{{}, {}, {}, {}, size / 32};
   std::int64_t in = 3;
   for (auto [channels, count] : {std::pair<std::int64_t, int>{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}})

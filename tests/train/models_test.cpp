@@ -55,13 +55,31 @@ TEST_P(BuiltIn, LearnsABatchByHeart) {
   EXPECT_LT(last, first);
 }
 
+std::vector<Tensor> values_of(const nn::Fields& parameters) {
+  std::vector<Tensor> all;
+  for (const nn::Named& p : parameters) all.push_back(p.parameter.value().clone());
+  return all;
+}
+
+TEST_P(BuiltIn, PredictsWithoutChangingAnything) {
+  BuiltInModel model = built_in_model(GetParam().name, {.small = true});
+  std::vector<Tensor> batch = model.random_batch(1), before = values_of(model.parameters);
+  Tensor output = Compiled(model.predict, {.measure = false}).run(std::span(batch).first(1))[0];
+  EXPECT_EQ(output.shape()[0], batch[0].shape()[0]);
+  Tensor loss = Compiled(model.validation_loss, {.measure = false}).run(batch)[0];
+  EXPECT_TRUE(std::isfinite(loss.item()));
+  std::vector<Tensor> after = values_of(model.parameters);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    EXPECT_TRUE(same_bits(before[i], after[i])) << model.parameters[i].name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, BuiltIn, testing::ValuesIn(built_in_models()),
                          [](const auto& model) { return std::string(model.param.name); });
 
 TEST(BuiltInModels, AnUnknownNameListsTheKnownOnes) {
   EXPECT_EQ(message_of([] { built_in_model("gpt5"); }),
-            "[model] there is no model 'gpt5': choose from mlp16, gpt6, gpt4s, resnet18, resnet50, vgg16, unet, "
-            "lstm512, rnn512");
+            "[model] there is no model 'gpt5': choose from mlp16, gpt6, gpt4s, digits, resnet18, resnet50, vgg16, "
+            "unet, lstm512, rnn512");
 }
 
 // torchvision's and the usual figures.
@@ -70,6 +88,33 @@ TEST(BuiltInModels, HaveAsManyParametersAsTheirOriginals) {
   EXPECT_EQ(built_in_model("resnet18").parameter_count(), 11'689'512);
   EXPECT_EQ(built_in_model("resnet50").parameter_count(), 25'557'032);
   EXPECT_EQ(built_in_model("lstm512").parameter_count(), 4 * 256 * (64 + 256 + 2) + 64 * 257);
+}
+
+Type output_type(std::string_view name, ModelOptions options) {
+  options.small = true;
+  BuiltInModel model = built_in_model(name, options);
+  std::vector<Tensor> batch = model.random_batch(1);
+  return Compiled(model.predict, {.measure = false}).run(std::span(batch).first(1))[0].type();
+}
+
+TEST(BuiltInModels, HaveAsManyOutputsAndAsLargeImagesAsAsked) {
+  EXPECT_EQ(output_type("digits", {.batch = 3, .classes = 26, .image = 28}), (Type{DType::f32, {3, 26}}));
+  EXPECT_EQ(output_type("resnet18", {.batch = 2, .classes = 5, .image = 48}), (Type{DType::f32, {2, 5}}));
+  EXPECT_EQ(output_type("vgg16", {.batch = 2, .classes = 5, .image = 64}), (Type{DType::f32, {2, 5}}));
+  EXPECT_EQ(output_type("unet", {.batch = 2, .image = 32}), (Type{DType::f32, {2, 1, 32, 32}}));
+  EXPECT_EQ(output_type("gpt4s", {.batch = 2, .classes = 100}).shape.back(), 100);
+  EXPECT_EQ(message_of([] { built_in_model("unet", {.image = 100}); }),
+            "[model] unet cannot work on images of 100x100: it needs at least 16 pixels a side, in multiples of 16");
+  EXPECT_EQ(message_of([] { built_in_model("digits", {.classes = -1}); }),
+            "[model] number of classes -1: it must be positive");
+}
+
+TEST(BuiltInModels, PredictByRunningStatistics) {
+  BuiltInModel model = built_in_model("resnet18", {.small = true});
+  std::vector<Tensor> batch = model.random_batch(1);
+  double training = Compiled(model.validation_loss, {.measure = false}).run(batch)[0].item();
+  TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
+  EXPECT_NE(step.run(batch), training);  // the batch's own statistics are others
 }
 
 void write(const std::string& path, const void* data, std::int64_t bytes) {
