@@ -130,13 +130,17 @@ struct Serial<T> {
   static std::span<const std::byte> elements(const T& matrix) {
     return std::as_bytes(std::span(matrix.data(), static_cast<std::size_t>(matrix.rows() * matrix.cols())));
   }
-  static std::span<const std::byte> save(const T& matrix) requires(!has_shape) { return elements(matrix); }
-  static std::vector<std::byte> save(const T& matrix) requires has_shape {
-    std::array<std::int64_t, 2> shape{matrix.rows(), matrix.cols()};
-    auto before = std::as_bytes(std::span(shape)), after = elements(matrix);
-    std::vector<std::byte> bytes(before.begin(), before.end());
-    bytes.insert(bytes.end(), after.begin(), after.end());
-    return bytes;
+  static auto save(const T& matrix) {
+    std::span<const std::byte> values = elements(matrix);
+    if constexpr (has_shape) {
+      std::array<std::int64_t, 2> shape{matrix.rows(), matrix.cols()};
+      std::vector<std::byte> bytes(sizeof shape + values.size());
+      std::memcpy(bytes.data(), shape.data(), sizeof shape);
+      if (!values.empty()) std::memcpy(bytes.data() + sizeof shape, values.data(), values.size());
+      return bytes;
+    } else {
+      return values;
+    }
   }
   static T load(std::span<const std::byte> bytes) {
     std::array<std::int64_t, 2> shape{fixed_rows, fixed_cols};
