@@ -359,18 +359,26 @@ bool Search::solve(const Stretch& stretch) {
 
 }  // namespace
 
-Decision exact(const Instance& instance, std::int64_t capacity, std::int64_t allowance, std::uint64_t seed,
-               Work& work) {
-  Search search(instance, capacity, work);
-  Random random(seed);
-  std::int64_t end = work.used() + std::min(allowance, work.left()), slice = 1'000'000;
-  for (std::size_t round = 0; work.used() < end && !work.is_over(); ++round) {
-    std::vector<double> key = keys(instance, orders[round % std::size(orders)]);
+struct Exact::State {
+  Search search;
+  Random random;
+  std::int64_t slice = 1'000'000;
+  std::size_t round = 0;
+};
+
+Exact::Exact(const Instance& instance, std::int64_t capacity, std::uint64_t seed, Work& work)
+    : instance_(instance), work_(work), state_(new State{Search(instance, capacity, work), Random(seed)}) {}
+Exact::~Exact() = default;
+
+Decision Exact::run(std::int64_t allowance) {
+  std::int64_t end = work_.used() + std::min(allowance, work_.left());
+  for (std::size_t& round = state_->round; work_.used() < end && !work_.is_over(); ++round) {
+    std::vector<double> key = keys(instance_, orders[round % std::size(orders)]);
     if (round >= std::size(orders))
-      for (double& k : key) k *= random.uniform(0.5, 1.5);
-    Outcome outcome = search.run(key, std::min(slice, end - work.used()));
-    if (outcome != Outcome::unknown) return {outcome, search.placement()};
-    if (round % std::size(orders) == std::size(orders) - 1) slice *= 2;
+      for (double& k : key) k *= state_->random.uniform(0.5, 1.5);
+    Outcome outcome = state_->search.run(key, std::min(state_->slice, end - work_.used()));
+    if (outcome != Outcome::unknown) return {outcome, state_->search.placement()};
+    if (round % std::size(orders) == std::size(orders) - 1) state_->slice *= 2;
   }
   return {};
 }

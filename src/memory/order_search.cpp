@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "memory/companions.h"
 #include "memory/gaps.h"
 #include "memory/solvers.h"
 
@@ -25,33 +26,6 @@ Score score(const Instance& instance, const Placement& placement, std::int64_t g
     if (top > goal) score.excess += static_cast<double>(top - goal);
   }
   return score;
-}
-
-/// An item that shares sections with another, and how high the two are where they meet.
-struct Companion {
-  int item;
-  std::int64_t own_size, size;
-};
-
-std::vector<std::vector<Companion>> companions_of(const Instance& in) {
-  std::vector<std::vector<Companion>> companions(in.items.size());
-  std::vector<int> by_first(in.items.size());
-  std::iota(by_first.begin(), by_first.end(), 0);
-  std::ranges::sort(by_first, {}, [&](int i) { return in.items[static_cast<std::size_t>(i)].first; });
-  for (std::size_t k = 0; k < by_first.size(); ++k) {
-    const Item& a = in.items[static_cast<std::size_t>(by_first[k])];
-    for (std::size_t m = k + 1; m < by_first.size(); ++m) {
-      const Item& b = in.items[static_cast<std::size_t>(by_first[m])];
-      if (b.first >= a.last) break;
-      for (const Part& p : in.parts_of(a))
-        for (const Part& q : in.parts_of(b)) {
-          if (p.last <= q.first || q.last <= p.first) continue;
-          companions[static_cast<std::size_t>(by_first[k])].push_back({by_first[m], p.size, q.size});
-          companions[static_cast<std::size_t>(by_first[m])].push_back({by_first[k], q.size, p.size});
-        }
-    }
-  }
-  return companions;
 }
 
 class OrderSearch {

@@ -104,28 +104,28 @@ class Portfolio {
   }
 
   void improve(const Reduced& reduced, const Reduced& coarse) {
-    constexpr int most_items = 900;  // the exact search recurses once per item
     std::int64_t swap_cost = pairs(reduced.instance) + 1;
-    double exact_cost = dive(reduced.instance);
-    bool exact_is_possible = reduced.instance.items.size() <= most_items;
     std::int64_t allowance = 2'000'000;
     for (int turn = 0; !is_done() && !work_.is_over(); ++turn, allowance *= 2) {
       if (turn >= 3 && best_.height <= align_up(goal_.height, in_.unit) && !goal_.is_capacity)
         break;  // bytes of padding
       std::uint64_t seed = seed_ + static_cast<std::uint64_t>(turn);
-      if (coarse.kept.size() <= most_items && dive(coarse.instance) < static_cast<double>(allowance))
-        place_large_first(coarse, allowance, seed);
-      if (exact_is_possible && exact_cost < static_cast<double>(allowance)) prove(reduced, allowance, seed);
+      if (can_dive(coarse.instance, allowance)) place_large_first(coarse, allowance, seed);
+      approach(reduced, allowance, seed);
       if (!is_done() && swap_cost < allowance / 40) swap(reduced, allowance / 4, seed);
-      if (swap_cost >= work_.left() / 40 && (!exact_is_possible || exact_cost >= static_cast<double>(work_.left())))
-        break;
+      if (swap_cost >= work_.left() / 40 && !can_dive(reduced.instance, work_.left())) break;
     }
+  }
+
+  static bool can_dive(const Instance& instance, std::int64_t allowance) {
+    constexpr std::size_t most_items = 900;  // the exact search recurses once per item
+    return instance.items.size() <= most_items && dive(instance) < static_cast<double>(allowance);
   }
 
   /// Small items make the exact search slow, and often find gaps afterwards.
   void place_large_first(const Reduced& coarse, std::int64_t allowance, std::uint64_t seed) {
     if (is_done() || coarse.aside.empty() || coarse.kept.empty()) return;
-    Decision decision = exact(coarse.instance, coarse.instance.lower_bound, allowance, seed, work_);
+    Decision decision = Exact(coarse.instance, coarse.instance.lower_bound, seed, work_).run(allowance);
     if (decision.outcome == Outcome::found)
       offer(coarse.extend(in_, decision.placement, work_), "exact, large first", "");
   }
@@ -136,19 +136,38 @@ class Portfolio {
     if (height_of(reduced.instance, found) < best_.height) offer(reduced.extend(in_, found, work_), "order search", "");
   }
 
-  /// Asks the exact search for the goal, then for heights ever nearer to the best one known.
-  void prove(const Reduced& reduced, std::int64_t allowance, std::uint64_t seed) {
-    std::int64_t target = std::max(goal_.height, best_.refuted + 1), step = std::max(in_.unit, best_.height / 2000);
+  /// Asks for the goal, then for heights ever nearer to the lowest one known. With a capacity that cannot be met, how
+  /// near the lowest comes is still worth knowing.
+  void approach(const Reduced& reduced, std::int64_t allowance, std::uint64_t seed) {
+    std::int64_t goal = std::max(goal_.height, best_.refuted + 1), target = goal;
+    std::int64_t step = std::max(in_.unit, best_.height / (goal_.is_capacity ? 300 : 2000));
     while (!is_done() && !work_.is_over() && target < best_.height) {
-      Decision decision = exact(reduced.instance, target, allowance, seed, work_);
-      if (decision.outcome == Outcome::found) offer(reduced.extend(in_, decision.placement, work_), "exact", "");
-      if (decision.outcome == Outcome::refuted) best_.refuted = std::max(best_.refuted, target);
-      if (goal_.is_capacity) return;
-      std::int64_t low = decision.outcome == Outcome::found ? std::max(goal_.height, best_.refuted + 1) : target;
-      if (decision.outcome == Outcome::unknown && best_.height - target <= step) return;
-      target = low + (best_.height - low) / 2;
-      if (decision.outcome == Outcome::refuted) target = std::max(target, best_.refuted + 1);
+      Outcome outcome = decide(reduced, target, target == goal ? allowance : allowance / 4, seed);
+      goal = std::max(goal_.height, best_.refuted + 1);
+      if (outcome == Outcome::unknown && best_.height - target <= step) return;
+      std::int64_t low = outcome == Outcome::found ? goal : target;
+      target = std::max(goal, low + (best_.height - low) / 2);
     }
+  }
+
+  Outcome decide(const Reduced& reduced, std::int64_t height, std::int64_t allowance, std::uint64_t seed) {
+    if (pairs(reduced.instance) < allowance / 16) {
+      Placement start = reduced.restrict(best_.placement);
+      std::optional<Placement> found = ejection(reduced.instance, start, height, allowance / 4, seed, work_);
+      if (found) return offer(reduced.extend(in_, *found, work_), "ejection", ""), Outcome::found;
+    }
+    if (!can_dive(reduced.instance, allowance)) return Outcome::unknown;
+    Decision decision = ask(reduced, height, allowance, seed);
+    if (decision.outcome == Outcome::found) offer(reduced.extend(in_, decision.placement, work_), "exact", "");
+    if (decision.outcome == Outcome::refuted) best_.refuted = std::max(best_.refuted, height);
+    return decision.outcome;
+  }
+
+  Decision ask(const Reduced& reduced, std::int64_t height, std::int64_t allowance, std::uint64_t seed) {
+    if (height > std::max(goal_.height, best_.refuted + 1))
+      return Exact(reduced.instance, height, seed, work_).run(allowance);
+    if (goal_asked_ != height) for_goal_.emplace(reduced.instance, goal_asked_ = height, seed, work_);
+    return for_goal_->run(allowance);
   }
 
   bool is_done() const {
@@ -170,6 +189,8 @@ class Portfolio {
   std::uint64_t seed_;
   Work& work_;
   GroupResult best_;
+  std::optional<Exact> for_goal_;  // the search for that height, which goes on from turn to turn
+  std::int64_t goal_asked_ = -1;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The algorithms, one file each.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "memory/instance.h"
@@ -31,13 +32,29 @@ void insert(const Instance& instance, std::span<const int> items, Placement& pla
 Placement order_search(const Instance& instance, const Placement& start, std::int64_t goal, std::int64_t allowance,
                        std::uint64_t seed, Work& work);
 
+/// Looks for a placement of at most `capacity`, starting from the items of `start` that lie within it.
+std::optional<Placement> ejection(const Instance& instance, const Placement& start, std::int64_t capacity,
+                                  std::int64_t allowance, std::uint64_t seed, Work& work);
+
 enum class Outcome { found, refuted, unknown };
 struct Decision {
   Outcome outcome = Outcome::unknown;
   Placement placement;  // when found
 };
 
-/// Is there a placement of at most `capacity`? Complete: `refuted` is a proof.
-Decision exact(const Instance& instance, std::int64_t capacity, std::int64_t allowance, std::uint64_t seed, Work& work);
+/// Is there a placement of at most `capacity`? Complete: `refuted` is a proof. Goes on where it stopped when it is run
+/// again.
+class Exact {
+ public:
+  Exact(const Instance& instance, std::int64_t capacity, std::uint64_t seed, Work& work);
+  ~Exact();
+  Decision run(std::int64_t allowance);
+
+ private:
+  struct State;
+  const Instance& instance_;
+  Work& work_;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace reprise::memory

@@ -63,11 +63,11 @@ TEST(Exact, DecidesTinyProblemsAsBruteForceDoes) {
     Case c(dense_buffers(random, random.between(8, 14), random.between(4, 6)));
     std::int64_t least = least_height_by_brute_force(c.buffers);
     Work work(plenty, 0);
-    Decision at = exact(c.instance, least, plenty, seed, work);
+    Decision at = Exact(c.instance, least, seed, work).run(plenty);
     ASSERT_EQ(at.outcome, Outcome::found) << "seed " << seed;
     c.judge(at.placement);
     ASSERT_LE(height_of(c.instance, at.placement), least);
-    ASSERT_EQ(exact(c.instance, least - 1, plenty, seed, work).outcome, Outcome::refuted) << "seed " << seed;
+    ASSERT_EQ(Exact(c.instance, least - 1, seed, work).run(plenty).outcome, Outcome::refuted) << "seed " << seed;
     refuted += least > c.instance.lower_bound;
   }
   EXPECT_GT(refuted, 5) << "the problems are too easy to say much";
@@ -119,7 +119,7 @@ TEST(Exact, GivesUpRatherThanRecurseTooDeep) {
   for (int i = 0; i < 1500; ++i) tower.push_back({std::to_string(i), 0, 1, 1 + i % 7});
   Case c(tower);
   Work work(plenty, 0);
-  EXPECT_EQ(exact(c.instance, c.instance.lower_bound, 9'000'000, 1, work).outcome, Outcome::unknown);
+  EXPECT_EQ(Exact(c.instance, c.instance.lower_bound, 1, work).run(9'000'000).outcome, Outcome::unknown);
 }
 
 TEST(Reduce, PutsAsideOnlyWhatFitsWhereverTheOthersLie) {
