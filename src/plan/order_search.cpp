@@ -32,9 +32,8 @@ class OrderSearch {
         random_(attempt.options.seed) {}
 
   void anneal(std::vector<int> start, std::int64_t iterations, double until) {
-    sequence_.set(start);
-    load_ = sequence_.load(sequence_.runs(), budget());
-    double energy = energy_of(load_);
+    sequence_.set(std::move(start), budget());
+    double energy = energy_of(sequence_.load());
     auto over = attempt_.clock(until);
     const double hot = 0.01, cold = 1e-6;
     double done = 0;
@@ -45,11 +44,10 @@ class OrderSearch {
       }
       next_ = sequence_.runs();
       if (!move()) continue;
-      Load load = sequence_.load(next_, budget());
+      Load load = sequence_.load_of(next_);
       double energy_next = energy_of(load), temperature = hot * std::pow(cold / hot, done);
       if (energy_next > energy - temperature * std::log(std::max(random_.unit(), 1e-300))) continue;
-      sequence_.set(next_);
-      load_ = load;
+      sequence_.accept(next_);
       energy = energy_next;
       if (load.peak > budget() || load.extra_cost >= best_cost_) continue;
       best_cost_ = load.extra_cost;
@@ -84,7 +82,7 @@ class OrderSearch {
   int pick() {
     int length = sequence_.length();
     if (random_.chance(0.5)) return static_cast<int>(random_.below(length));
-    return std::clamp(load_.peak_at + static_cast<int>(random_.between(-12, 12)), 0, length - 1);
+    return std::clamp(sequence_.load().peak_at + static_cast<int>(random_.between(-12, 12)), 0, length - 1);
   }
 
   int pick_target(int from, Sequence::Range range) {
@@ -168,7 +166,7 @@ class OrderSearch {
 
   // Makes a value again before it is next read after the peak, or after some other place.
   bool insert() {
-    int after = random_.chance(0.7) ? load_.peak_at : static_cast<int>(random_.below(sequence_.length()));
+    int after = random_.chance(0.7) ? sequence_.load().peak_at : static_cast<int>(random_.below(sequence_.length()));
     if (after == 0) return false;
     int node = next_[at(static_cast<int>(random_.below(after)))];
     if (!sequence_.may_run_again(node)) return false;
@@ -177,6 +175,7 @@ class OrderSearch {
     int high = std::min(read, sequence_.overwritten_at(node));
     if (high <= after) return false;
     int place = random_.chance(0.6) ? high : static_cast<int>(random_.between(after + 1, high));
+    place = std::max(place, sequence_.pinned_count());
     next_.insert(next_.begin() + place, node);
     return true;
   }
@@ -197,7 +196,6 @@ class OrderSearch {
   const Model& model_;
   Sequence sequence_;
   Random random_;
-  Load load_;
   std::vector<int> next_, group_, moved_, placed_;
   std::vector<int> best_;
   double best_cost_ = forbidden;

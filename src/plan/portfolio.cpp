@@ -34,7 +34,12 @@ bool is_better(const Verdict& a, const Verdict& b, std::int64_t budget) {
 }  // namespace
 
 Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline)
-    : problem_(problem), options_(options), placer_(std::move(placer)), deadline_(deadline), target_(options) {
+    : problem_(problem),
+      options_(options),
+      placer_(std::move(placer)),
+      deadline_(deadline),
+      target_(options.budget),
+      aim_(target_) {
   check_names(options.solvers);
   check_names(options.without);
   Schedule all = keep_all(problem);
@@ -48,44 +53,53 @@ void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, verdict.why);
   if (solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak)
     lowest_ = {schedule, verdict, std::string(solver.name)};
-  if (!is_better(verdict, candidate_.verdict, target_.budget)) return;
+  if (!is_better(verdict, candidate_.verdict, aim_)) return;
   candidate_ = {schedule, verdict, std::string(solver.name)};
-  is_placed_ = false;
-  if (improved) improved(solver.name);
+  is_settled_ = false;
+  if (may_settle_early()) settle();
 }
 
 void Portfolio::take_start(const Schedule& start) {
   Verdict verdict = validate(problem_, start);
   if (!verdict) fail("[plan] the schedule to start from is not valid: {}", verdict.why);
-  if (is_better(verdict, candidate_.verdict, target_.budget)) candidate_ = {start, verdict, "start"};
+  if (is_better(verdict, candidate_.verdict, aim_)) candidate_ = {start, verdict, "start"};
 }
+
+bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  const bool is_timed = std::isfinite(deadline_.limit());
   constexpr double shares[] = {0.5, 0.7, 0.85, 0.97};  // of the time, at the end of each round
-  const int rounds = is_timed ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
+  const int rounds = is_timed() ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
   for (int round = 0; round < rounds; ++round) {
-    Deadline deadline = deadline_.at_share(is_timed ? shares[round] : 1);
+    Deadline deadline = deadline_.at_share(is_timed() ? shares[round] : 1);
     run_round({model, certificate, enough, deadline, round});
-    bool nothing_fits = !is_within_target() && failed_peak_ == none;
-    bool is_done = is_within_target() && is_placed_ && !is_timed;
-    if (nothing_fits || is_done || is_enough(enough()) || deadline_.is_over()) return;
-    if (!is_placed_) move_target();
+    bool is_hopeless = certificate.least_budget > options_.budget || (!is_timed() && !best_ && failed_peak_ == none);
+    bool is_done = best_ && failures_ == 0 && !is_timed();
+    if (is_hopeless || is_done || is_enough(enough()) || deadline_.is_over()) return;
+    raise_target();
   }
 }
 
-// A layout did not fit: less, by as much as it was too high. Nothing was found for that: half as much less.
-void Portfolio::move_target() {
-  if (!is_within_target()) {
-    target_.budget += (failed_peak_ - target_.budget) / 2;
-    return;
-  }
-  target_.budget = std::max<std::int64_t>(0, failed_peak_ - failed_excess_);
-  if (!best_ || best_->judged.verdict.peak > target_.budget) return;
+// A layout did not fit. What it loses between lives is left free from now on, and more if that was not enough before;
+// but what is known to fit is never given up.
+void Portfolio::lower_target(std::int64_t layout_bytes) {
+  std::int64_t lost = layout_bytes - candidate_.verdict.peak;
+  failed_peak_ = candidate_.verdict.peak;
+  target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - failures_ * lost / 2));
+  ++failures_;
+  if (!best_) return;
+  target_ = std::max(target_, best_->judged.verdict.peak);
   candidate_ = best_->judged;
-  is_placed_ = true;
+  is_settled_ = true;
+}
+
+// After a round: if nothing was found for the target, half of what was given up is taken back; if a layout did fit, the
+// next may use more.
+void Portfolio::raise_target() {
+  if (!fits_aim() && failed_peak_ != none) target_ += (failed_peak_ - target_) / 2;
+  if (failures_ == 0) target_ += (options_.budget - target_) / 2;
 }
 
 void Portfolio::run_round(const Round& round) {
@@ -104,9 +118,11 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   Schedule seed = candidate_.schedule;
   Verdict seed_verdict = candidate_.verdict;
   auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
-  Attempt attempt{problem_, target_,      round.deadline, round.model, round.certificate,
+  PlanOptions told = options_;
+  told.budget = aim_ = target_;
+  Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
-  bool is_lowered = target_.budget < options_.budget;
+  bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
     if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);
   };
@@ -114,17 +130,19 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   for (const Schedule& found : solver.solve(attempt)) report(found);
 }
 
-// Places the candidate, which becomes the best if its layout fits.
+// Seeks a layout of the candidate, which becomes the best if it fits.
 void Portfolio::settle() {
-  if (is_placed_ || !is_within_target()) return;
+  if (is_settled_ || !fits_aim()) return;
+  is_settled_ = true;
+  double start = deadline_.seconds();
   Placed placed = placer_.place(candidate_.schedule);
-  is_placed_ = placed.bytes <= placer_.budget;
-  if (!is_placed_) {
-    failed_peak_ = candidate_.verdict.peak;
-    failed_excess_ = placed.bytes - placer_.budget;
-  } else if (!best_ || candidate_.verdict.cost < best_->judged.verdict.cost) {
-    best_ = {candidate_, std::move(placed)};
-  }
+  double end = deadline_.seconds();
+  next_settling_ = end + 20 * (end - start);
+  if (placed.bytes > placer_.budget) return lower_target(placed.bytes);
+  failures_ = 0;
+  if (best_ && candidate_.verdict.cost >= best_->judged.verdict.cost) return;
+  best_ = {candidate_, std::move(placed)};
+  if (improved) improved(candidate_.solver);
 }
 
 }  // namespace reprise::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the chosen solvers one after the other and keeps the best schedule, by the judge's word, whose layout fits. When
-// no layout fits although schedules do, the searches go on with as much less.
+// a layout does not fit although its schedule does, the searches go on with as much less as is lost between lives.
 #pragma once
 
 #include <optional>
@@ -41,8 +41,6 @@ class Portfolio {
   std::int64_t proved_budget() const { return proved_budget_; }
   /// The cheapest that fits with its layout, if any does.
   const std::optional<Planned>& best() const { return best_; }
-  /// The cheapest within the budget, whatever its layout; if there is none, the one with the lowest peak.
-  const Judged& candidate() const { return candidate_; }
   const Judged& lowest() const { return lowest_; }
   const Judged& base() const { return base_; }
   /// Judges a schedule and keeps it if it is better than the candidate so far.
@@ -60,8 +58,11 @@ class Portfolio {
   void run_round(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
   void settle();
-  void move_target();
-  bool is_within_target() const { return candidate_.verdict.peak <= target_.budget; }
+  void lower_target(std::int64_t layout_bytes);
+  void raise_target();
+  bool is_timed() const;
+  bool may_settle_early() const { return is_timed() && deadline_.seconds() >= next_settling_; }
+  bool fits_aim() const { return candidate_.verdict.peak <= aim_; }
   bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
 
   static constexpr std::int64_t none = -1;
@@ -69,11 +70,13 @@ class Portfolio {
   const PlanOptions& options_;
   Placer placer_;
   const Deadline& deadline_;
-  PlanOptions target_;               // the options with the budget that solvers are told
+  std::int64_t target_;              // the budget that the next solver is told
+  std::int64_t aim_;                 // and the one that the solver that runs was told
   std::int64_t failed_peak_ = none;  // of the last schedule whose layout did not fit
-  std::int64_t failed_excess_ = 0;   // of that layout over the budget
+  int failures_ = 0;                 // of layouts, since the last that fitted
+  double next_settling_ = 0;         // seconds
   Judged base_, candidate_, lowest_;
-  bool is_placed_ = false;  // the layout of the candidate is known, and fits
+  bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;

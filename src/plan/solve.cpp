@@ -78,7 +78,8 @@ class Planner {
 
   Placed place(const Schedule& schedule, std::int64_t budget) const {
     double seconds =
-        is_timed() ? std::max(0.01, std::min(0.1 * options_.time_limit, options_.time_limit - deadline_.seconds())) : 0;
+        is_timed() ? std::max(0.01, std::min(0.04 * options_.time_limit, options_.time_limit - deadline_.seconds()))
+                   : 0;
     bool is_limited = budget < all_bytes(aligned_);
     return plan::place(problem_, schedule, {options_.alignment, is_limited ? budget : unlimited, seconds});
   }

@@ -84,8 +84,7 @@ void Solving::run() {
 void Solving::tell(std::string_view solver) const {
   if (!options_.progress) return;
   PlanProgress progress{.seconds = deadline_.seconds(), .lower_bound = proved_.cost(), .solver = solver};
-  const Verdict& verdict = portfolio_.candidate().verdict;
-  if (verdict.peak <= options_.budget) progress.cost = verdict.cost;
+  if (best()) progress.cost = best()->judged.verdict.cost;
   options_.progress(progress);
 }
 
