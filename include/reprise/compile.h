@@ -80,6 +80,7 @@ struct Moment {
   bool recompute = false;
   double begin = 0, end = 0;    // seconds since the run began
   std::int64_t live_bytes = 0;  // of the arena, in use while it ran
+  bool is_drop = false;         // it computed nothing, only gave memory back
 };
 
 /// The graph as compiling it would plan it: sizes, costs, edges. Nothing of it is run unless options.measure asks for

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -46,6 +47,7 @@ struct NodeSpec {
   double cost = 0;           // of one run, in any unit
   std::int64_t scratch = 0;  // bytes needed only while it runs
   bool pinned = false;       // an input of the step that nobody computes: always in memory, no inputs, no cost
+  std::string group = {};    // what its values are (parameters, gradients ...): reports add up by it, plans ignore it
 };
 
 /// A smaller form a value can be kept in. While it is encoded or decoded both forms are in memory.
@@ -83,6 +85,7 @@ class REPRISE_API Problem {
     int value_count = 1;
     std::vector<int> inputs;  // value numbers, each once, in the order given
     int updates = -1;         // the pinned value it overwrites, or -1
+    std::string group = {};   // what its values are, for reports
     friend bool operator==(const Node&, const Node&) = default;
   };
   struct Value {
@@ -269,9 +272,10 @@ struct Binding {
 
 struct PlanResult {
   bool feasible = false;
-  Schedule schedule;              // the best found; empty when not feasible
-  std::vector<Placement> layout;  // where everything lies in one arena; empty when not feasible
-  std::int64_t layout_bytes = 0;  // the arena and what is resident: never above the budget
+  std::shared_ptr<const Problem> problem;  // what was planned
+  Schedule schedule;                       // the best found; empty when not feasible
+  std::vector<Placement> layout;           // where everything lies in one arena; empty when not feasible
+  std::int64_t layout_bytes = 0;           // the arena and what is resident: never above the budget
   std::int64_t budget = 0;
   std::int64_t peak = 0;              // of the schedule
   std::int64_t keep_all_peak = 0;     // of the base order without recomputing

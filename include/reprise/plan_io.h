@@ -42,5 +42,10 @@ REPRISE_API SavedPlan plan_from_json(std::string_view text, const Problem& probl
 REPRISE_API SavedPlan load_plan(const std::string& path);
 REPRISE_API SavedPlan load_plan(const std::string& path, const Problem& problem);
 REPRISE_API std::string to_json(const SavedPlan& plan);
+/// What there is to save of a feasible plan.
+REPRISE_API SavedPlan saved(const PlanResult& plan);
+/// A saved plan as a result: what the file does not tell (who found it, the smallest budget) is left out. Throws Error
+/// where the judge refuses the schedule.
+REPRISE_API PlanResult result_of(const SavedPlan& plan);
 
 }  // namespace reprise

@@ -19,6 +19,7 @@
 #include "reprise/optim.h"
 #include "reprise/plan.h"
 #include "reprise/plan_io.h"
+#include "reprise/report.h"
 #include "reprise/tape.h"
 #include "reprise/tensor.h"
 #include "reprise/train.h"

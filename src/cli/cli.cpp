@@ -26,8 +26,11 @@ constexpr Verb verbs[] = {
     {"plan", "Find the cheapest schedule of a problem within a budget", add_plan},
     {"sweep", "Show the whole trade-off between memory and time", add_sweep},
     {"check", "Judge a saved plan", add_check},
+    {"report", "Write a page that shows a plan or a run: memory over time, every value, the trade-off", add_report},
     {"pack", "Place buffers with known lifetimes in one arena, as low as can be", add_pack},
     {"version", "Print the version", add_version},
+    {"completion", "Print a completion script for a shell", add_completion},
+    {"man", "Print the manual page", add_man},
 };
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
@@ -40,6 +43,7 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
   if (app.get_subcommands().empty()) {
     std::vector<std::string> names;
     for (const Verb& verb : verbs) names.push_back(verb.name);
+    names.push_back("--help");
     return argc > 1 ? did_you_mean(argv[1], names) : std::string();
   }
   const CLI::App& verb = *app.get_subcommands().front();

@@ -36,4 +36,33 @@ void add_flag(CLI::App& verb, const std::string& name, bool& variable, const std
 
 void add_footer(CLI::App& verb, const std::string& text) { verb.footer(text); }
 
+namespace {
+
+// "TEXT:SIZE" is a text that is checked to be a size: only the check's name says something.
+std::string short_type(const std::string& type) {
+  return type.starts_with("TEXT:") ? type.substr(5) : type.substr(0, type.find(':'));
+}
+
+OptionInfo info_of(const CLI::Option& option) {
+  OptionInfo info{.help = option.get_description(), .is_required = option.get_required()};
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  if (info.names.empty()) info.names.push_back(option.get_name(true));
+  bool is_flag = option.get_type_size_max() == 0;
+  if (!is_flag) info.type = short_type(option.get_type_name());
+  return info;
+}
+
+}  // namespace
+
+std::vector<VerbInfo> all_verbs(const CLI::App& verb) {
+  std::vector<VerbInfo> verbs;
+  for (const CLI::App* sub : verb.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
+    VerbInfo info{sub->get_name(), sub->get_description(), sub->get_footer(), {}};
+    for (const CLI::Option* option : sub->get_options()) info.options.push_back(info_of(*option));
+    verbs.push_back(std::move(info));
+  }
+  return verbs;
+}
+
 }  // namespace reprise::cli

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -36,5 +37,19 @@ void add_option(CLI::App& verb, const std::string& name, T& variable, const std:
 void add_flag(CLI::App& verb, const std::string& name, bool& variable, const std::string& help);
 /// What the help ends with.
 void add_footer(CLI::App& verb, const std::string& text);
+
+/// What the help says, as data: completions and the manual are made of it.
+struct OptionInfo {
+  std::vector<std::string> names;  // "--output", "-o"; one without a dash: an argument
+  std::string type, help;          // no type: a flag
+  bool is_required = false;
+  bool is_argument() const { return !names.front().starts_with('-'); }
+};
+struct VerbInfo {
+  std::string name, purpose, footer;
+  std::vector<OptionInfo> options;
+};
+/// Every verb of the command that this one belongs to, in order.
+std::vector<VerbInfo> all_verbs(const CLI::App& verb);
 
 }  // namespace reprise::cli

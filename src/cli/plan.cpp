@@ -7,14 +7,42 @@
 
 #include "cli/planning.h"
 #include "cli/verbs.h"
+#include "report/reasons.h"
+#include "report/text.h"
+#include "reprise/report.h"
 
 namespace reprise::cli {
 namespace {
 
+using report::Decision;
+
 struct PlanCommand {
   PlanningOptions planning;
-  std::string budget, output;
+  std::string budget, output, html;
+  int rows = 8;
 };
+
+std::string costs(const Decision& d) {
+  return fmt::format("{:>9} {:>10}", report::percent(d.again), report::percent(d.per_mib));
+}
+
+void print_table(const Problem& problem, const report::Reasons& reasons, const char* title,
+                 const std::vector<Decision>& decisions) {
+  if (decisions.empty()) return;
+  fmt::print("\n{:<34} {:>10} {:>4} {:>9} {:>10}  why\n", title, "bytes", "runs", "again", "for a MiB");
+  for (const Decision& d : decisions)
+    fmt::print("  {:<32} {:>10} {:>4} {}  {}\n", report::shortened(problem.value_name(d.value), 32),
+               format_bytes(d.bytes), d.runs, costs(d), report::sentence(problem, reasons, d.reason));
+}
+
+void print_decisions(const PlanResult& r, std::size_t rows) {
+  report::Reasons reasons = report::reasons_for(r);
+  print_table(*r.problem, reasons, "largest recomputed", report::largest_recomputed(r, reasons, rows));
+  print_table(*r.problem, reasons, "largest kept", report::largest_kept(r, reasons, rows));
+  if (reasons.binding >= 0 && r.base_cost > 0)
+    fmt::print("\nagain: share of a step's time; while '{}' runs a MiB is worth {} of it\n",
+               r.problem->node(reasons.binding).name, report::percent(reasons.price * (1 << 20) / r.base_cost));
+}
 
 void print_text(const Problem& problem, const PlanResult& r) {
   fmt::print("{}\n", r.summary());
@@ -25,6 +53,14 @@ void print_text(const Problem& problem, const PlanResult& r) {
   fmt::print("  arena {} ({:.2f} % above the peak); found by {} in {:.2f} s\n", format_bytes(r.layout_bytes), above,
              r.solver, r.seconds);
   fmt::print("  {}\n", r.why());
+}
+
+void write_files(const PlanCommand& command, const PlanResult& r) {
+  if (!command.output.empty()) write_file(command.output, to_json(saved(r)));
+  if (!command.html.empty())
+    report::html(
+        {.title = "Plan of " + command.planning.file, .plan = &r, .settings = settings_of(command.planning, r)},
+        command.html);
 }
 
 Status run_plan(const PlanCommand& command) {
@@ -40,11 +76,11 @@ Status run_plan(const PlanCommand& command) {
     fmt::print(stderr, "reprise: {}\n", r.why());
     return does_not_fit;
   }
-  if (!command.planning.json) print_text(problem, r);
-  if (!command.output.empty()) {
-    write_file(command.output,
-               to_json(SavedPlan{problem, r.schedule, r.layout, r.budget, r.peak, r.cost, r.lower_bound}));
+  if (!command.planning.json) {
+    print_text(problem, r);
+    print_decisions(r, static_cast<std::size_t>(command.rows));
   }
+  write_files(command, r);
   return done;
 }
 
@@ -57,11 +93,15 @@ std::function<Status()> add_plan(CLI::App& verb) {
              {.is_required = true, .check = is_budget()});
   add_option(verb, "-o,--output", command->output, "Write the plan to this file, for `reprise check` and others",
              {.type = "plan.json"});
+  add_option(verb, "--html", command->html, "Write a page that shows the plan to this file", {.type = "plan.html"});
+  add_option(verb, "--rows", command->rows, "How many of the largest values to list, kept and recomputed",
+             {.check = between(0, 1000), .shows_default = true});
   add_footer(
       verb,
       "Examples:\n"
       "  reprise plan net.json --budget 50%                    half of what keeping everything takes\n"
       "  reprise plan net.json --budget 512MiB -o plan.json    and what to do, step by step\n"
+      "  reprise plan net.json --budget 50% --html plan.html   and where every byte is, as a page\n"
       "  reprise plan net.json --budget 2GB --time-limit 10 --threads 2 --json\n"
       "  reprise plan resnet50 --budget 50%                    a training step of a built-in model\n"
       "The status is 3 if no schedule fits; the message then names the smallest budget that would do.\n"

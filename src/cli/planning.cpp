@@ -57,6 +57,10 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "problem", options.file,
              "A PROBLEM.json file, or a built-in model (`reprise models`): its training step",
              {.is_required = true, .type = "PROBLEM.json|MODEL"});
+  add_search_options(verb, options);
+}
+
+void add_search_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "--batch", options.batch, "Samples in a model's batch; its own number if left out",
              {.check = positive()});
   add_flag(verb, "--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
@@ -108,6 +112,18 @@ nlohmann::ordered_json to_json_object(const PlanResult& r) {
   add("solver", r.solver);
   json["plan_seconds"] = r.seconds;
   return json;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const PlanningOptions& options, const PlanResult& plan) {
+  std::vector<std::pair<std::string, std::string>> settings = {{"planned", options.file}};
+  if (options.batch > 0) settings.emplace_back("batch", std::to_string(options.batch));
+  if (is_model(options.file)) settings.emplace_back("times of ops", options.estimate ? "estimated" : "measured");
+  settings.emplace_back("solver", plan.solver);
+  settings.emplace_back("seed", std::to_string(options.seed));
+  settings.emplace_back("search", options.time_limit > 0 ? fmt::format("{} s", options.time_limit)
+                                                         : fmt::format("{} moves", options.iterations));
+  settings.emplace_back("planned in", fmt::format("{:.2f} s", plan.seconds));
+  return settings;
 }
 
 void write_file(const std::string& path, const std::string& text) {

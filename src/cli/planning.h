@@ -24,8 +24,10 @@ struct PlanningOptions {
   bool json = false;
 };
 
-/// The options that both verbs have.
+/// The problem, and how to search.
 void add_planning_options(CLI::App& verb, PlanningOptions& options);
+/// How to search alone.
+void add_search_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 Check is_budget();
 
@@ -36,6 +38,9 @@ PlanOptions plan_options(const Problem& problem, const PlanningOptions& options,
 
 /// The keys that other programs rely on.
 nlohmann::ordered_json to_json_object(const PlanResult& result);
+
+/// What a report says of how it was planned.
+std::vector<std::pair<std::string, std::string>> settings_of(const PlanningOptions& options, const PlanResult& plan);
 
 void write_file(const std::string& path, const std::string& text);
 

@@ -13,7 +13,10 @@ std::function<Status()> add_ops(CLI::App& verb);
 std::function<Status()> add_plan(CLI::App& verb);
 std::function<Status()> add_sweep(CLI::App& verb);
 std::function<Status()> add_check(CLI::App& verb);
+std::function<Status()> add_report(CLI::App& verb);
 std::function<Status()> add_pack(CLI::App& verb);
 std::function<Status()> add_version(CLI::App& verb);
+std::function<Status()> add_completion(CLI::App& verb);
+std::function<Status()> add_man(CLI::App& verb);
 
 }  // namespace reprise::cli

@@ -21,7 +21,12 @@ ValueRef value(Ref r) { return {r.node, r.output}; }
 class Builder {
  public:
   Builder(const Graph& graph, const FactsOf& facts)
-      : graph_(graph), facts_(facts), last_reader_(at(graph.size()), -1), updates_(at(graph.size())) {
+      : graph_(graph),
+        facts_(facts),
+        last_reader_(at(graph.size()), -1),
+        is_state_(at(graph.size()), false),
+        updates_(at(graph.size())) {
+    for (const Capture& c : graph.captures) is_state_[at(c.input)] = true;
     for (std::int32_t i = 0; i < graph.size(); ++i)
       for (Ref r : graph.node(i).inputs) last_reader_[at(r.node)] = i;
     for (Ref r : graph.outputs) last_reader_[at(r.node)] = graph.size();
@@ -49,6 +54,14 @@ class Builder {
     return name;
   }
 
+  std::string group(std::int32_t i) const {
+    const Node& node = graph_.node(i);
+    if (node.op == &constant_op) return "constants";
+    if (node.op != &input_op) return node.name.ends_with(".grad") ? "gradients" : "activations";
+    if (is_state_[at(i)]) return node.name.starts_with("optimizer.") ? "optimizer state" : "parameters";
+    return graph_.updates.empty() ? "inputs" : "batch";
+  }
+
   bool is_updated(std::int32_t i, std::size_t output) const {
     return std::ranges::any_of(updates_[at(i)], [&](const Update& u) { return at(u.value.output) == output; });
   }
@@ -56,7 +69,7 @@ class Builder {
   void add(std::int32_t i) {
     const Node& node = graph_.node(i);
     bool view = node.op->view_of >= 0, pinned = is_pinned(node);
-    NodeSpec spec{unique_name(i), Sizes(std::vector<std::int64_t>{}), 0, 0, pinned};
+    NodeSpec spec{unique_name(i), Sizes(std::vector<std::int64_t>{}), 0, 0, pinned, group(i)};
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       spec.bytes.push_back(view || is_updated(i, k) ? 0 : aligned(node.outputs[k].bytes()));
     if (!view && !pinned) {
@@ -145,6 +158,7 @@ class Builder {
   const Graph& graph_;
   const FactsOf& facts_;
   std::vector<std::int32_t> last_reader_;
+  std::vector<bool> is_state_;                // inputs that stand for parameters and what the optimizer keeps
   std::vector<std::vector<Update>> updates_;  // by the node that makes the new value
   std::unordered_set<std::string> names_;
   Problem problem_;

@@ -89,7 +89,8 @@ void Executor::run_watched() {
                       instruction.again,
                       begin,
                       end,
-                      live + instruction.scratch_bytes};
+                      live + instruction.scratch_bytes,
+                      !is_run};
     if (!is_run) live -= instruction.bytes;
     if (is_run && options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);

@@ -38,11 +38,13 @@ class Walk {
     if (!op.gradient)
       fail("[{}] has no gradient{}: use stop_gradient before it, or an op that has one", op.name,
            graph_->node(i).name.empty() ? "" : " (at '" + graph_->node(i).name + "')");
+    std::int32_t first = graph_->size();
     Values dy = complete(i);
     Values dx = op.gradient(Call(graph_, i), dy);
     if (dx.size() != inputs.size())
       fail("[internal] the gradient rule of '{}' gave {} gradients for {} inputs", op.name, dx.size(), inputs.size());
     for (std::size_t k = 0; k < inputs.size(); ++k) add(inputs[k], dx[k]);
+    name_after(i, first);
   }
 
   Value gradient(Ref r) {
@@ -87,6 +89,14 @@ class Walk {
     for (std::size_t k = 0; k < dy.size(); ++k)
       if (!dy[k]) dy[k] = zeros(graph_->node(i).outputs[k]);
     return dy;
+  }
+
+  // What the rule of node i recorded, from node `first` on, is named after it if it has a name.
+  void name_after(std::int32_t i, std::int32_t first) {
+    if (graph_->node(i).name.empty()) return;
+    std::string name = graph_->node(i).name + ".grad";
+    for (std::int32_t made = first; made < graph_->size(); ++made)
+      if (graph_->node(made).name.empty()) graph_->node(made).name = name;
   }
 
   Value zeros(const Type& type) {

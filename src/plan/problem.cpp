@@ -82,6 +82,7 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
 
   Node node{.name = spec.name, .cost = spec.cost, .scratch = spec.scratch, .pinned = spec.pinned};
   node.never_recompute = spec.pinned;
+  node.group = std::move(spec.group);
   node.first_value = value_count();
   node.value_count = static_cast<int>(spec.bytes.size());
   for (ValueRef input : inputs) {

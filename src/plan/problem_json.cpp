@@ -99,6 +99,7 @@ NodeSpec spec_of(const Field& node) {
   if (node.has("pinned")) spec.pinned = node.at("pinned").truth();
   if (node.has("cost") || !spec.pinned) spec.cost = node.at("cost").number();
   if (node.has("scratch")) spec.scratch = node.at("scratch").whole_number();
+  if (node.has("group")) spec.group = node.at("group").text();
   return spec;
 }
 
@@ -120,7 +121,7 @@ class Reader {
  private:
   void add(const Field& node, std::size_t index) {
     node.check_spelling({"name", "cost", "bytes", "inputs", "scratch", "pinned", "keep", "never_keep_across",
-                         "never_recompute", "view_of", "in_place_of", "updates", "compression", "paging"});
+                         "never_recompute", "view_of", "in_place_of", "updates", "compression", "paging", "group"});
     ValueRef added = problem_.add(spec_of(node), inputs_of(node, index));
     int count = problem_.node(added.node).value_count;
     for_each_output(node, "keep", count, [&](int output, const Field& keep) {
@@ -221,6 +222,7 @@ Json node_json(const Problem& problem, const Problem::Node& node) {
   for (int input : node.inputs) json["inputs"].push_back(file_name(problem, input));
   if (node.scratch > 0) json["scratch"] = node.scratch;
   if (node.pinned) json["pinned"] = true;
+  if (!node.group.empty()) json["group"] = node.group;
   if (node.updates >= 0) json["updates"] = file_name(problem, node.updates);
   if (node.never_recompute && !node.pinned && node.updates < 0) json["never_recompute"] = true;
   write_values(json, problem, node);

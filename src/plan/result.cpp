@@ -32,8 +32,9 @@ std::string PlanResult::why() const {
   }
   if (binding.node < 0) return "everything fits: nothing needs to be recomputed";
   return fmt::format(
-      "'{}' binds: with its {} in memory there is room for {} of the {} needed later; the bound holds for {}", where,
-      format_bytes(binding.node_bytes), format_bytes(binding.free_bytes), format_bytes(binding.needed_bytes),
+      "'{}' binds: with its {} in memory there is room for {} of the {} needed later; the bound holds for {}",
+      problem ? problem->node(binding.node).name : where, format_bytes(binding.node_bytes),
+      format_bytes(binding.free_bytes), format_bytes(binding.needed_bytes),
       binding.any_order ? "every order" : "the base order of first runs");
 }
 

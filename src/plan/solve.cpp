@@ -124,8 +124,10 @@ class Planner {
 
 PlanResult solve(const Problem& problem, const PlanOptions& options) {
   check(options);
-  if (problem.node_count() == 0) return empty_result(problem, options);
-  return Planner(problem, options).solve();
+  bool is_empty = problem.node_count() == 0;
+  PlanResult result = is_empty ? empty_result(problem, options) : Planner(problem, options).solve();
+  result.problem = std::make_shared<const Problem>(problem);
+  return result;
 }
 
 }  // namespace reprise

@@ -40,7 +40,10 @@ std::vector<PlanResult> sweep(const Problem& problem, std::span<const std::int64
   for (std::int64_t budget : ascending) {
     const PlanResult* smaller = curve.empty() ? nullptr : &curve.back();
     PlanResult result = solve(problem, options_for(options, budget, smaller));
-    if (smaller) adopt(result, *smaller);
+    if (smaller) {
+      result.problem = smaller->problem;  // one for all
+      adopt(result, *smaller);
+    }
     curve.push_back(std::move(result));
   }
   for (std::size_t i = curve.size(); i-- > 1;) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "train/name_step.h"
 
 namespace reprise {
 namespace {
@@ -18,6 +19,8 @@ class StepRecorder {
     Values slopes;
     for (int i = 0; i < parts_; ++i) {
       Value y = loss_of(part(batch, i));
+      name_forward(*y.graph(), step_);
+      std::int32_t forward_end = y.graph()->size();
       Values more = gradients(y, parameters(y, i));
       for (std::size_t k = 0; k < more.size(); ++k) {
         if (i == 0)
@@ -26,8 +29,12 @@ class StepRecorder {
           slopes[k] = slopes[k] + more[k];
       }
       total = i == 0 ? y : total + y;
+      name_backward(*y.graph(), forward_end);
     }
+    std::int32_t last_part = total.graph()->size();
     update(total, clipped(slopes));
+    name_backward(*total.graph(), last_part);
+    name_states(*total.graph(), step_);
     return {total};
   }
 

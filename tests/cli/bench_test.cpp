@@ -50,6 +50,25 @@ TEST_F(BenchCommand, KeepsTimesInAProfile) {
   EXPECT_EQ(line, "reprise profile 1");
 }
 
+// The gradients of one run are the weights of the next, which is as good a test of both folders as any.
+TEST_F(BenchCommand, WritesGradientsAndStartsFromWeights) {
+  std::string options = "bench gpt4s --batch 1 --estimate --steps 1 --seed 3 --threads 1 --json ";
+  Outcome first = tool(options + "--lr 0.5 --gradients " + in("g") + " 2>/dev/null");
+  ASSERT_EQ(first.status, 0);
+  json manifest = json::array();
+  for (const nn::Named& p : built_in_model("gpt4s").parameters)
+    manifest.push_back({{"kind", "param"},
+                        {"name", p.name},
+                        {"shape", p.parameter.type().shape.sizes()},
+                        {"dtype", "float32"},
+                        {"file", p.name + ".bin"}});
+  std::ofstream(in("g/manifest.json")) << manifest.dump();
+  Outcome second = tool(options + "--init " + in("g") + " 2>/dev/null");
+  ASSERT_EQ(second.status, 0);
+  EXPECT_NE(json::parse(first.output)["losses"], json::parse(second.output)["losses"]);
+  EXPECT_EQ(json::parse(first.output)["losses"], json::parse(tool(options + "2>/dev/null").output)["losses"]);
+}
+
 TEST_F(BenchCommand, RefusesWhatThereIsNot) {
   EXPECT_NE(complaint("bench gpt5").output.find("there is no model 'gpt5': choose from mlp16"), std::string::npos);
   EXPECT_EQ(complaint("bench gpt5").status, 1);

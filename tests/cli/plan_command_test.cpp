@@ -118,6 +118,14 @@ TEST_F(PlanCommand, SweepsToACurveThatNeverRises) {
   EXPECT_NE(table.find("60.0 %"), std::string::npos) << table;
 }
 
+TEST_F(PlanCommand, SearchesAsItIsTold) {
+  std::string all = "plan " + example + " --budget 70% --seed 7 --threads 2 --json --output " + in("plan.json");
+  Outcome run = tool(all + " --without exact,chain_dp 2>/dev/null");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_NE(json::parse(run.output)["solver"], "exact");
+  EXPECT_TRUE(std::filesystem::exists(in("plan.json")));
+}
+
 TEST_F(PlanCommand, TellsWrongCommandsFromWrongFiles) {
   EXPECT_EQ(complaint("plan " + example).status, 2);
   EXPECT_EQ(complaint("plan --budget 1MB").status, 2);

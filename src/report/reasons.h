@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why each value is kept or recomputed: what it holds at the moment that binds, and what computing it again costs
+// beside what its bytes are worth there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reprise/plan.h"
+
+namespace reprise::report {
+
+enum class Reason : std::uint8_t { input, result, asked, once, elsewhere, dear, inputs_gone, room, freed, on_the_way };
+constexpr int reason_count = 10;
+
+struct Reasons {
+  int binding = -1;        // the node whose first run is the moment where memory is shortest; -1: it never is
+  double price = 0;        // what a byte is worth at that moment, in cost
+  std::vector<int> runs;   // of each node
+  std::vector<Reason> of;  // each value; those that are views have that of what they view
+};
+Reasons reasons_for(const PlanResult& plan);
+
+/// The reason in words.
+std::string sentence(const Problem& problem, const Reasons& reasons, Reason reason);
+
+/// A value with its cost for a table. Costs are shares of what running everything once costs.
+struct Decision {
+  int value = 0;
+  std::int64_t bytes = 0;
+  int runs = 1;
+  double again = 0;    // what the further runs cost; of a kept value: what one would, at least
+  double per_mib = 0;  // of one further run, for a MiB of all that the node makes
+  Reason reason = Reason::room;
+};
+/// Of the values that are kept where memory is short, or recomputed, the largest, largest first.
+std::vector<Decision> largest_kept(const PlanResult& plan, const Reasons& reasons, std::size_t most);
+std::vector<Decision> largest_recomputed(const PlanResult& plan, const Reasons& reasons, std::size_t most);
+
+}  // namespace reprise::report
