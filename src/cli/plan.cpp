@@ -23,13 +23,13 @@ struct PlanCommand {
 };
 
 std::string costs(const Decision& d) {
-  return fmt::format("{:>9} {:>10}", report::percent(d.again), report::percent(d.per_mib));
+  return fmt::format("{:>9} {:>10}", report::percent(d.again), report::percent(d.rate));
 }
 
 void print_table(const Problem& problem, const report::Reasons& reasons, const char* title,
                  const std::vector<Decision>& decisions) {
   if (decisions.empty()) return;
-  fmt::print("\n{:<34} {:>10} {:>4} {:>9} {:>10}  why\n", title, "bytes", "runs", "again", "for a MiB");
+  fmt::print("\n{:<34} {:>10} {:>4} {:>9} {:>10}  why\n", title, "bytes", "runs", "again", "for 1 %");
   for (const Decision& d : decisions)
     fmt::print("  {:<32} {:>10} {:>4} {}  {}\n", report::shortened(problem.value_name(d.value), 32),
                format_bytes(d.bytes), d.runs, costs(d), report::sentence(problem, reasons, d.reason));
@@ -40,8 +40,10 @@ void print_decisions(const PlanResult& r, std::size_t rows) {
   print_table(*r.problem, reasons, "largest recomputed", report::largest_recomputed(r, reasons, rows));
   print_table(*r.problem, reasons, "largest kept", report::largest_kept(r, reasons, rows));
   if (reasons.binding >= 0 && r.base_cost > 0)
-    fmt::print("\nagain: share of a step's time; while '{}' runs a MiB is worth {} of it\n",
-               r.problem->node(reasons.binding).name, report::percent(reasons.price * (1 << 20) / r.base_cost));
+    fmt::print(
+        "\nagain: share of a step's time; for 1 %: for each hundredth of what keeping everything takes,\n"
+        "which is worth {} while '{}' runs\n",
+        report::percent(reasons.worth), r.problem->node(reasons.binding).name);
 }
 
 void print_text(const Problem& problem, const PlanResult& r) {

@@ -106,8 +106,8 @@ function surface(id, top) {
   return s;
 }
 
-const memory = surface("memory", highest * 1.06);
-const layout = surface("layout", Math.max(data.layoutBytes, data.budget && data.budget < 4 * data.layoutBytes ? data.budget : 0) * 1.06 || 1);
+const memory = surface("memory", highest * 1.1);
+const layout = surface("layout", Math.max(data.layoutBytes, data.budget && data.budget < 4 * data.layoutBytes ? data.budget : 0) * 1.1 || 1);
 
 function color(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 function groupColor(group) { return color("--g" + group % 12); }

@@ -11,7 +11,12 @@ namespace reprise::report {
 namespace {
 
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-constexpr double mib = 1 << 20;
+
+// A cost for so many bytes as a share of a step for each hundredth of the unlimited peak.
+double rate_of(const PlanResult& plan, double cost, double bytes) {
+  if (plan.base_cost <= 0 || bytes <= 0) return 0;
+  return cost / plan.base_cost / bytes * static_cast<double>(plan.keep_all_peak) / 100;
+}
 
 // The node at which keeping everything peaks: what a saved plan, which does not name the moment that binds, is told by.
 int tightest_node(const Problem& problem) {
@@ -43,6 +48,7 @@ class Explainer {
     if (plan.recomputed == 0 || problem_.node_count() == 0) return;
     reasons_.binding = plan.binding.node >= 0 ? plan.binding.node : tightest_node(problem_);
     reasons_.price = price_at(plan, reasons_.binding);
+    reasons_.worth = rate_of(plan, reasons_.price, 1);
   }
 
   Reasons explain() {
@@ -101,7 +107,7 @@ Decision decision(const PlanResult& plan, const Reasons& reasons, int v) {
   for (int k = node.first_value; k < node.first_value + node.value_count; ++k)
     bytes += static_cast<double>(problem.value(k).bytes);
   d.again = share * std::max(1, d.runs - 1);
-  d.per_mib = bytes > 0 ? share / bytes * mib : 0;
+  d.rate = rate_of(plan, node.cost, bytes);
   d.reason = reasons.of[at(v)];
   return d;
 }

@@ -16,6 +16,7 @@ constexpr int reason_count = 10;
 struct Reasons {
   int binding = -1;        // the node whose first run is the moment where memory is shortest; -1: it never is
   double price = 0;        // what a byte is worth at that moment, in cost
+  double worth = 0;        // the same as a share of a step, for each hundredth of the unlimited peak
   std::vector<int> runs;   // of each node
   std::vector<Reason> of;  // each value; those that are views have that of what they view
 };
@@ -29,8 +30,8 @@ struct Decision {
   int value = 0;
   std::int64_t bytes = 0;
   int runs = 1;
-  double again = 0;    // what the further runs cost; of a kept value: what one would, at least
-  double per_mib = 0;  // of one further run, for a MiB of all that the node makes
+  double again = 0;  // what the further runs cost; of a kept value: what one would, at least
+  double rate = 0;   // of one further run, for each hundredth of the unlimited peak that the node makes
   Reason reason = Reason::room;
 };
 /// Of the values that are kept where memory is short, or recomputed, the largest, largest first.

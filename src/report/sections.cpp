@@ -34,7 +34,7 @@ std::string decision_rows(const Shown& shown, const std::vector<Decision>& decis
         "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td>{}</td></tr>\n",
         escaped(shortened(shown.problem.value_name(d.value), 96)), format_bytes(d.bytes),
-        d.runs > 1 ? fmt::format("recomputed, {} runs", d.runs) : "kept", percent(d.again), percent(d.per_mib),
+        d.runs > 1 ? fmt::format("recomputed, {} runs", d.runs) : "kept", percent(d.again), percent(d.rate),
         escaped(sentence(shown.problem, shown.reasons, d.reason)));
   return rows;
 }
@@ -99,17 +99,17 @@ std::string values_section(const Shown& shown) {
   std::string worth;
   if (shown.reasons.binding >= 0 && shown.plan.base_cost > 0)
     worth = fmt::format(
-        "<p>Memory is shortest while <span class=\"name\">{}</span> runs: a MiB is worth {} of a step's time "
-        "there.</p>\n",
-        escaped(shortened(shown.problem.node(shown.reasons.binding).name, 96)),
-        percent(shown.reasons.price * (1 << 20) / shown.plan.base_cost));
+        "<p>Memory is shortest while <span class=\"name\">{}</span> runs: 1 % of the memory is worth {} of a step's "
+        "time there.</p>\n",
+        escaped(shortened(shown.problem.node(shown.reasons.binding).name, 96)), percent(shown.reasons.worth));
   return section("values-title", "The largest values, and why they are kept or recomputed",
                  worth +
                      table("<tr><th scope=\"col\">value</th><th scope=\"col\" class=\"n\">bytes</th>"
                            "<th scope=\"col\">decision</th><th scope=\"col\" class=\"n\">computing it again</th>"
-                           "<th scope=\"col\" class=\"n\">for a MiB</th><th scope=\"col\">why</th></tr>\n" +
+                           "<th scope=\"col\" class=\"n\">for 1 % of memory</th><th scope=\"col\">why</th></tr>\n" +
                            decision_rows(shown, recomputed) + decision_rows(shown, kept)) +
-                     "<p class=\"quiet\">Shares are of the time of a step that recomputes nothing.</p>\n");
+                     "<p class=\"quiet\">Shares are of the time of a step that recomputes nothing; memory is the peak "
+                     "of that step.</p>\n");
 }
 
 Chart curve_chart(std::span<const Point> curve, std::int64_t chosen, double chosen_time) {

@@ -49,7 +49,7 @@ TEST_F(ReportCommand, PlansWhatIsNoPlanYet) {
 }
 
 TEST_F(ReportCommand, RunsAModelAndShowsItsTimes) {
-  Outcome run = tool("report mlp16 --batch 4 --estimate --run 1 --budget 90% --points 0 --iterations 50 -o " +
+  Outcome run = tool("report gpt4s --batch 2 --estimate --run 1 --budget 100% --points 0 --iterations 50 -o " +
                      in("p.html") + " 2>/dev/null");
   EXPECT_EQ(run.status, 0) << run.output;
   std::string page = text_of(in("p.html"));
@@ -57,7 +57,7 @@ TEST_F(ReportCommand, RunsAModelAndShowsItsTimes) {
   EXPECT_NE(page.find("\"seconds\":true"), std::string::npos);
   EXPECT_NE(page.find("<td>parameters</td>"), std::string::npos);
   EXPECT_EQ(complaint("report " + example + " --run 1 --budget 90%").status, 2);
-  EXPECT_EQ(complaint("report mlp16 --batch 4 --estimate --run 1 --budget 1KiB --iterations 50").status, 3);
+  EXPECT_EQ(complaint("report gpt4s --batch 2 --estimate --run 1 --budget 1KiB --iterations 50").status, 3);
 }
 
 TEST_F(ReportCommand, ShowsARunWithItsLosses) {

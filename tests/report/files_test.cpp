@@ -96,7 +96,7 @@ TEST(ReportRun, ComesBackFromItsFolder) {
        folder.path());
   EXPECT_TRUE(load(folder.path()).metrics.empty());
   std::ofstream(folder.path() + "/metrics.jsonl") << "{\"step\": 1, \"loss\": 1}\n";
-  Run run = load(folder.path());
+  report::Run run = load(folder.path());
   EXPECT_EQ(run.title, "a run");
   EXPECT_EQ(*run.plan.problem, *plan.problem);
   EXPECT_EQ(run.plan.schedule, plan.schedule);
