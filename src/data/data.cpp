@@ -16,7 +16,8 @@ struct Format {
   std::string_view kind;
   Dataset (*load)(const std::string& path, const LoadOptions& options);
 };
-constexpr Format formats[] = {{"text", load_text}, {"idx", load_idx}, {"csv", load_csv}, {"images", load_images}};
+constexpr Format formats[] = {
+    {"text", load_text}, {"idx", load_idx}, {"csv", load_csv}, {"npz", load_npz}, {"images", load_images}};
 
 std::string_view kind_by_name(const std::filesystem::path& path) {
   std::string name = path.filename().string();

@@ -13,6 +13,7 @@ namespace reprise::data {
 Dataset load_text(const std::string& path, const LoadOptions& options);
 Dataset load_idx(const std::string& path, const LoadOptions& options);
 Dataset load_csv(const std::string& path, const LoadOptions& options);
+Dataset load_npz(const std::string& path, const LoadOptions& options);
 Dataset load_images(const std::string& path, const LoadOptions& options);
 
 /// The file, unpacked if it is gzip. Memory grows with what is really there, never with what a header promises.
