@@ -36,7 +36,7 @@ class REPRISE_API RankError : public Error {
 using Attribute =
     std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, Tensor>;
 
-/// Named attributes, sorted by name.
+/// Named attributes, sorted by name. Copies share them until one changes.
 class REPRISE_API Attributes {
  public:
   Attributes() = default;
@@ -45,14 +45,17 @@ class REPRISE_API Attributes {
   void set(std::string name, Attribute value);
   /// The attribute of that name, or nullptr.
   const Attribute* find(std::string_view name) const;
-  bool empty() const { return items_.empty(); }
-  auto begin() const { return items_.begin(); }
-  auto end() const { return items_.end(); }
+  bool empty() const { return !items_; }
+  auto begin() const { return items_ ? items_->data() : nullptr; }
+  auto end() const { return items_ ? items_->data() + items_->size() : nullptr; }
   /// By bits, tensors included.
   friend REPRISE_API bool operator==(const Attributes& a, const Attributes& b);
 
  private:
-  std::vector<std::pair<std::string, Attribute>> items_;
+  using Items = std::vector<std::pair<std::string, Attribute>>;
+  static void put(Items& items, std::string name, Attribute value);
+
+  std::shared_ptr<const Items> items_;  // null: none
 };
 
 /// Output `output` of node `node`.

@@ -2,6 +2,9 @@
 #include "execute/arena.h"
 
 #include <sys/mman.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <cerrno>
 #include <cstring>
@@ -9,6 +12,16 @@
 #include "base/error.h"
 
 namespace reprise {
+namespace {
+
+// Planning, and parameters that moved into the arena, leave free blocks behind that the process would go on holding.
+void give_back_free_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 Arena::Arena(std::int64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
@@ -26,6 +39,7 @@ Arena::~Arena() {
 }
 
 void Arena::touch() {
+  give_back_free_memory();
   constexpr std::int64_t page = 4096;
   for (std::int64_t at = 0; at < bytes_; at += page) {
     volatile std::byte& byte = base_[at];

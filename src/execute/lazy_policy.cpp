@@ -55,7 +55,7 @@ double LazyStore::score(const Cell& cell) const {
 // The next that goes; of very many the next few, cheapest last: scores change slowly, and looking at all of them for
 // every drop would cost more than it saves.
 void LazyStore::find_candidates() {
-  constexpr std::size_t many = 256, share = 16;
+  constexpr std::size_t many = 128, share = 8;
   candidates_.clear();
   for (Cell* cell : droppable_)
     if (cell->locks == 0 && cell->wanted == 0) candidates_.push_back({score(*cell), cell, cell->used});

@@ -38,28 +38,39 @@ const T& read(const Signature& s, std::string_view name) {
 
 }  // namespace
 
-Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) {
-  for (const auto& [name, value] : items) set(name, value);
+void Attributes::put(Items& items, std::string name, Attribute value) {
+  auto at =
+      std::ranges::lower_bound(items, name, {}, [](const auto& item) -> const std::string& { return item.first; });
+  if (at != items.end() && at->first == name)
+    at->second = std::move(value);
+  else
+    items.emplace(at, std::move(name), std::move(value));
+}
+
+Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> list) {
+  if (list.size() == 0) return;
+  auto items = std::make_shared<Items>();
+  items->reserve(list.size());
+  for (const auto& [name, value] : list) put(*items, name, value);
+  items_ = std::move(items);
 }
 
 void Attributes::set(std::string name, Attribute value) {
-  auto at =
-      std::ranges::lower_bound(items_, name, {}, [](const auto& item) -> const std::string& { return item.first; });
-  if (at != items_.end() && at->first == name)
-    at->second = std::move(value);
-  else
-    items_.emplace(at, std::move(name), std::move(value));
+  auto items = items_ ? std::make_shared<Items>(*items_) : std::make_shared<Items>();
+  put(*items, std::move(name), std::move(value));
+  items_ = std::move(items);
 }
 
 const Attribute* Attributes::find(std::string_view name) const {
-  for (const auto& [key, value] : items_)
+  for (const auto& [key, value] : *this)
     if (key == name) return &value;
   return nullptr;
 }
 
 bool operator==(const Attributes& a, const Attributes& b) {
-  return std::ranges::equal(
-      a, b, [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+  return a.items_ == b.items_ || std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+           return x.first == y.first && same(x.second, y.second);
+         });
 }
 
 std::string_view Signature::name() const { return op.name; }

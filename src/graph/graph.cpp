@@ -166,7 +166,9 @@ Graph trace(const std::function<Values(const Values&)>& f, std::span<const Type>
     outputs.push_back(bring_into(*graph, v));
   }
   graph->outputs = std::move(outputs);
-  return *graph;
+  inputs.clear();
+  bool is_ours = graph.use_count() == 1;  // unless the function has handed out Values of it
+  return is_ours ? std::move(*graph) : *graph;
 }
 
 }  // namespace reprise

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session.h"
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include <cstring>
 
 #include "base/error.h"
@@ -25,13 +21,6 @@ void fill(const Tensor& place, double value) {
   bool is_zero = value == 0;
   if (is_zero && place.bytes() > 0) std::memset(place.data(), 0, static_cast<std::size_t>(place.bytes()));
   if (!is_zero) copy(place, Tensor::full(place.type(), value));
-}
-
-// Planning leaves small free blocks behind; the budget is better spent on the arena.
-void give_back_free_memory() {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
 }
 
 // One after another, so that no more than one value is held twice.
@@ -62,7 +51,6 @@ void Session::choose(const std::string& key, const std::function<Built()>& make)
 Executor& Session::executor() {
   if (loaded_ != current_) {
     release();
-    give_back_free_memory();
     executor_ = std::make_unique<Executor>(
         current_->program, ExecuteOptions{options_.poison, options_.verify_recompute, options_.timeline});
     loaded_ = current_;
