@@ -95,6 +95,11 @@ std::string read_beginning(const std::string& path, std::size_t count) {
   return Inflater(path, raw_bytes(path, everything)).unpack(count);
 }
 
+std::int64_t most_bytes(const std::string& path) {
+  auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  return is_gzip(raw_bytes(path, 2)) ? 1032 * size : size;  // deflate packs at most 1032 to 1
+}
+
 std::string shown(std::string_view part) {
   constexpr std::size_t most = 40;
   std::string text(part.substr(0, most));

@@ -21,6 +21,9 @@ std::string read_file(const std::string& path);
 /// The same of the beginning only: at most `count` bytes.
 std::string read_beginning(const std::string& path, std::size_t count);
 
+/// No more than this can be in it.
+std::int64_t most_bytes(const std::string& path);
+
 /// Part of a file, fit to be shown in a message: short and without control characters.
 std::string shown(std::string_view part);
 

@@ -24,9 +24,10 @@ struct Image {
 /// Pixels that a picture may have; more is taken for a damaged file.
 constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
 
-/// What a file's beginning says, a few hundred bytes of it; throws Error where it is no such picture.
-ImageSize png_size(const std::string& path, std::string_view beginning);
-ImageSize pnm_size(const std::string& path, std::string_view beginning);
+/// What a file's beginning says, a few hundred bytes of it; throws Error where it is no such picture, or promises more
+/// than fits the bytes of the whole file.
+ImageSize png_size(const std::string& path, std::string_view beginning, std::int64_t file_bytes);
+ImageSize pnm_size(const std::string& path, std::string_view beginning, std::int64_t file_bytes);
 /// The whole picture. Transparency is ignored.
 Image decode_png(const std::string& path, std::string_view file);
 Image decode_pnm(const std::string& path, std::string_view file);

@@ -56,7 +56,7 @@ void add_class(const fs::path& folder, std::int64_t label, std::vector<Picture>&
 
 ImageSize size_of(const std::string& path) {
   std::string beginning = read_beginning(path, 1024);
-  return is_png(path) ? png_size(path, beginning) : pnm_size(path, beginning);
+  return (is_png(path) ? png_size : pnm_size)(path, beginning, most_bytes(path));
 }
 
 Image decode(const std::string& path) {

@@ -91,7 +91,7 @@ std::int64_t packed_rows(const ImageSize& size, int depth, int colour) {
 }  // namespace
 
 // Signature, then the first chunk: its length, "IHDR", width, height, depth, colour type.
-ImageSize png_size(const std::string& path, std::string_view beginning) {
+ImageSize png_size(const std::string& path, std::string_view beginning, std::int64_t file_bytes) {
   if (!beginning.starts_with("\x89PNG\r\n\x1a\n")) fail("[data] '{}', byte 0: this is not a PNG", path);
   if (beginning.size() < 26 || beginning.substr(12, 4) != "IHDR")
     fail("[data] '{}', byte 8: it has no header: the file is damaged", path);
@@ -99,15 +99,15 @@ ImageSize png_size(const std::string& path, std::string_view beginning) {
   if (width < 1 || height < 1 || width > most_pixels || height > most_pixels || width * height > most_pixels)
     fail("[data] '{}', byte 16: {}x{} pixels: there must be 1 to {}", path, width, height, most_pixels);
   int colour = beginning[25];  // 0 grey, 2 colours, 3 palette; 4 more with transparency
-  return {colour == 0 || colour == 4 ? 1 : 3, height, width};
+  ImageSize size{colour == 0 || colour == 4 ? 1 : 3, height, width};
+  if (packed_rows(size, beginning[24], colour) / 1032 > file_bytes)  // deflate packs at most 1032 to 1
+    fail("[data] '{}', byte 16: {}x{} pixels cannot be in its {} bytes: the file is damaged", path, width, height,
+         file_bytes);
+  return size;
 }
 
 Image decode_png(const std::string& path, std::string_view file) {
-  ImageSize size = png_size(path, file);
-  // Deflate packs at most 1032 to 1.
-  if (packed_rows(size, file[24], file[25]) / 1032 > static_cast<std::int64_t>(file.size()))
-    fail("[data] '{}': {}x{} pixels cannot be packed in its {} bytes: the file is damaged", path, size.width,
-         size.height, file.size());
+  ImageSize size = png_size(path, file, static_cast<std::int64_t>(file.size()));
   Decoder decoder(file);
   auto expect = [&](bool went_well) {
     if (!went_well) fail("[data] '{}', byte {}: {}: the file is damaged", path, decoder.at(), decoder.why());

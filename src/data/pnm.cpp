@@ -67,9 +67,13 @@ Header header_of(const std::string& path, std::string_view file, Reader& reader)
 
 }  // namespace
 
-ImageSize pnm_size(const std::string& path, std::string_view beginning) {
+ImageSize pnm_size(const std::string& path, std::string_view beginning, std::int64_t file_bytes) {
   Reader reader(path, beginning);
-  return header_of(path, beginning, reader).size;
+  ImageSize size = header_of(path, beginning, reader).size;
+  if (size.elements() > file_bytes)
+    fail("[data] '{}': {} levels are promised, but it has {} bytes: the file is damaged", path, size.elements(),
+         file_bytes);
+  return size;
 }
 
 Image decode_pnm(const std::string& path, std::string_view file) {

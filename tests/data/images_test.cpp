@@ -93,8 +93,7 @@ TEST_F(Pictures, AreRefusedByNameWhenTheyAreDamaged) {
   EXPECT_NE(refusal("a.png", png({2, 9}, std::string(6, '\0'))).find("the file is damaged"), std::string::npos);
   EXPECT_NE(refusal("a.png", png({60000, 60000}, "")).find("byte 16: 60000x60000 pixels: there must be 1 to"),
             std::string::npos);
-  EXPECT_NE(refusal("a.png", png({8000, 8000}, "")).find("8000x8000 pixels cannot be packed in its"),
-            std::string::npos);
+  EXPECT_NE(refusal("a.png", png({8000, 8000}, "")).find("8000x8000 pixels cannot be in its"), std::string::npos);
   EXPECT_NE(refusal("a.png", png({0, 1}, "")).find("0x1 pixels"), std::string::npos);
 }
 
@@ -106,7 +105,7 @@ TEST_F(Pictures, InPnmAreRefusedByPlace) {
   EXPECT_EQ(refusal("a.ppm", "P6 1 1 99999\nabc"),
             "[data] 'p/only/a.ppm', byte 7: largest level of 99999: it must be from 1 to 65535");
   EXPECT_NE(refusal("a.ppm", "P6 20000 20000 255\nabc").find("more than the 67108864"), std::string::npos);
-  EXPECT_NE(refusal("a.ppm", "P6 5000 5000 255\nabc").find("75000000 levels are promised, but 3 bytes follow"),
+  EXPECT_NE(refusal("a.ppm", "P6 5000 5000 255\nabc").find("75000000 levels are promised, but it has 20 bytes"),
             std::string::npos);
   EXPECT_NE(refusal("a.pgm", "P2 1 1 7 9").find("level of 9: it must be from 0 to 7"), std::string::npos);
   EXPECT_NE(refusal("a.pgm", "P5 1 1 7\n9").find("level 57 of pixel 0 is past the largest, 7"), std::string::npos);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged files of every format: an Error or samples, never anything else.
+#include <cmath>
+
 #include "base/random.h"
 #include "data/files.h"
 

@@ -59,7 +59,7 @@ TEST(Shipped, DigitsAreLearntToBetterThan97Percent) {
   TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
   step.compile(model.batch);
   std::vector<Tensor> batch = {Tensor::empty(model.batch[0]), Tensor::empty(model.batch[1])};
-  for (std::int64_t i = 0; i < 12 * batches.per_epoch(); ++i) {
+  for (std::int64_t i = 0; i < 10 * batches.per_epoch(); ++i) {
     batches.next(batch);
     step.run(batch);
   }
