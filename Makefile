@@ -7,7 +7,7 @@ help:
 	@echo "make demo     install what is missing, build, and run the demonstration"
 	@echo "make test     install what is missing, build, and run every test"
 	@echo "make test-slow   ten times the random planning problems of make test"
-	@echo "make test-full   the built-in models at full size, every budget bit for bit (an hour, 6 GB)"
+	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
 	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
@@ -21,7 +21,7 @@ build:
 	@cmake --build --preset release
 
 demo: build
-	@build/release/examples/spiral
+	@scripts/demo
 
 test:
 	@scripts/install-packages test

@@ -215,9 +215,9 @@ inline Run direct_conv(const ConvCase& c, int pass, Layout layout) {
       conversions.add(inside, is_weight ? wd : is_x ? xd : yd, is_result);
     }
   return [=, stream = dnnl::stream(direct_engine())] {
-    for (const auto& c : conversions.before) c.primitive.execute(stream, c.arguments);
+    for (const auto& one : conversions.before) one.primitive.execute(stream, one.arguments);
     primitive.execute(stream, arguments);
-    for (const auto& c : conversions.after) c.primitive.execute(stream, c.arguments);
+    for (const auto& one : conversions.after) one.primitive.execute(stream, one.arguments);
   };
 }
 
