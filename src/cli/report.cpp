@@ -76,11 +76,11 @@ report::Run gathered(const ReportCommand& command, Progress& progress) {
   return command.run > 0 ? measured(command, progress) : planned(command, progress);
 }
 
-// A second for each budget, unless the command says otherwise.
+// Half a second for each budget, unless the command says otherwise.
 void add_curve(const ReportCommand& command, report::Run& run, Progress& progress) {
   if (command.points == 0 || !run.curve.empty() || run.plan.problem->node_count() == 0) return;
   PlanOptions options = plan_options(*run.plan.problem, command.planning, progress);
-  if (command.planning.time_limit == 0) options.time_limit = 1;
+  if (command.planning.time_limit == 0) options.time_limit = 0.5;
   run.curve = report::points(sweep(*run.plan.problem, command.points, options));
 }
 
@@ -139,7 +139,8 @@ std::function<Status()> add_report(CLI::App& verb) {
   add_option(verb, "--metrics", command->metrics, "Show losses and learning rates from this file, a JSON object a line",
              {.type = "FILE.jsonl"});
   add_option(verb, "--title", command->title, "What the page is called", {.type = "TEXT"});
-  add_option(verb, "--points", command->points, "Budgets of the trade-off curve, a second each; 0: no curve",
+  add_option(verb, "--points", command->points,
+             "Budgets of the trade-off curve, half a second each unless --time-limit says more; 0: no curve",
              {.check = between(0, 200), .shows_default = true});
   add_option(verb, "--run", command->run,
              "Run so many steps of the model on random data and show the times of the last",

@@ -76,7 +76,7 @@ class Drawing {
     out_ += fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>\n", left, top, floor,
                         chart_.width - right);
     text((left + chart_.width - right) / 2, chart_.height - 8, "name middle", chart_.x_name);
-    text(left, top - 12, "name end", chart_.y_name);
+    text(4, top - 12, "name", chart_.y_name);
   }
 
   std::vector<double> byte_ticks_within() const {

@@ -13,7 +13,7 @@ namespace reprise::report {
 namespace {
 
 constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-constexpr std::size_t most_rows = 25, most_points = 1000;
+constexpr std::size_t most_rows = 12, most_points = 1000;
 
 std::string section(const std::string& id, const std::string& title, const std::string& body) {
   return fmt::format("<section aria-labelledby=\"{}\">\n<h2 id=\"{}\">{}</h2>\n{}</section>\n", id, id, title, body);
@@ -31,7 +31,8 @@ std::string decision_rows(const Shown& shown, const std::vector<Decision>& decis
   std::string rows;
   for (const Decision& d : decisions)
     rows += fmt::format(
-        "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+        "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td class=\"line\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td>"
         "<td>{}</td></tr>\n",
         escaped(shortened(shown.problem.value_name(d.value), 96)), format_bytes(d.bytes),
         d.runs > 1 ? fmt::format("recomputed, {} runs", d.runs) : "kept", percent(d.again), percent(d.rate),

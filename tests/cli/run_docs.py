@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every `reprise` line of a page's shell examples as it stands there.
+    run_docs.py TOOL PAGE..."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def commands(page):
+    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.S):
+        for line in block.splitlines():
+            if re.match(r"\S*reprise ", line):
+                yield re.sub(r"^\S*reprise ", "reprise ", line)
+
+
+def prepare(folder, tool):
+    """What the examples speak of: net.json, run/, and the tool itself."""
+    (folder / "bin").mkdir()
+    (folder / "bin/reprise").symlink_to(pathlib.Path(tool).resolve())
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copy(ROOT / "examples/ten_nodes.json", folder / "net.json")
+    os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
+    (folder / "run").mkdir()
+    run(folder, "reprise plan net.json --budget 70% -o run/plan.json")
+
+
+def run(folder, line):
+    done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"status {done.returncode}: {line}\n{done.stderr}")
+    print("ok:", line)
+
+
+with tempfile.TemporaryDirectory() as name:
+    prepare(pathlib.Path(name), sys.argv[1])
+    for page in sys.argv[2:]:
+        lines = list(commands(pathlib.Path(page)))
+        if not lines:
+            sys.exit(f"{page} has no example")
+        for line in lines:
+            run(pathlib.Path(name), line)
