@@ -22,7 +22,7 @@ constexpr Entry table[] = {
     {{"mlp16", "16 linear layers of 1024 with relu, batch 512, mean squared error, SGD"}, mlp},
     {{"gpt6", "transformer: 6 layers, width 384, 6 heads, 256 tokens, batch 8, 65 characters, Adam"}, gpt6},
     {{"gpt4s", "transformer: 4 layers, width 128, 4 heads, 64 tokens, batch 32, 65 characters, Adam"}, gpt4s},
-    {{"digits", "four convolutions, batch of 64 images of 1x8x8, 10 classes, Adam"}, digits},
+    {{"digits", "residual network of 8 blocks of 16 channels, 64 images of 1x8x8, 10 classes, Adam"}, digits},
     {{"resnet18", "residual network, 8 images of 3x224x224, 1000 classes, SGD"}, resnet18},
     {{"resnet50", "residual network, 4 images of 3x224x224, 1000 classes, SGD"}, resnet50},
     {{"vgg16", "plain convolutional network, 4 images of 3x224x224, 1000 classes, SGD"}, vgg16},

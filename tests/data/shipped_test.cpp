@@ -56,6 +56,7 @@ TEST(Shipped, DigitsAreLearntToBetterThan97Percent) {
   BuiltInModel model = built_in_model("digits");
   auto [train, validation] = split(load(shipped(model.data)), 0.2, 1);
   Batches batches(train, 64, 1);
+  model.rule.schedule = optim::cosine(10 * batches.per_epoch());
   TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
   step.compile(model.batch);
   std::vector<Tensor> batch = {Tensor::empty(model.batch[0]), Tensor::empty(model.batch[1])};
