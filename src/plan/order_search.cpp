@@ -110,6 +110,7 @@ class OrderSearch {
     int from = pick();
     if (!sequence_.is_first(from)) return false;
     int node = next_[at(from)];
+    if (std::count(next_.begin(), next_.end(), node) != 1) return false;  // a second run reads the ancestors too
     Sequence::Range range = sequence_.range(from);
     group_.assign(1, node);
     for (std::size_t k = 0; k < group_.size() && group_.size() < 8; ++k) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Solver: ruin and recreate from the best seed. When nothing fits yet, or only at a high price, it climbs down a ladder
-// of budgets, polishing on every rung, which finds its way into tight budgets where greedy repairs get stuck.
+// of budgets, polishing on every rung, and repairs what cuts for larger budgets say: both find their way into tight
+// budgets where greedy repairs get stuck.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -60,8 +61,10 @@ class Search {
     take_best();
     take_shaved();
     double bound = attempt_.certificate.this_order.extra;
-    bool is_poor = best_ && best_cost_ > bound + 0.02 * model_.base_cost;
-    if (is_poor) climb_down();
+    bool is_timed = std::isfinite(attempt_.deadline.limit());
+    auto is_poor = [&] { return best_ ? best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
+    if (is_poor()) climb_down();
+    if (is_poor() && is_timed) take_cuts();
     if (best_) polish();
   }
 
@@ -81,6 +84,7 @@ class Search {
     best_ = items_of(timeline);
     best_cost_ = timeline.extra_cost();
     found_.push_back(to_schedule(attempt_.problem, model_, timeline.events()));
+    attempt_.report(found_.back());
   }
 
   void take_best() {
@@ -115,6 +119,37 @@ class Search {
     offer(timeline);
   }
 
+  // What the cuts say for a larger budget, repaired for this one, can be better than what they say for this one.
+  void take_cuts() {
+    auto over = attempt_.clock(0.3);
+    auto should_stop = [&] { return over() >= 1 || attempt_.deadline.is_over(); };
+    for (double share : {1.4, 1.6, 1.2}) {
+      PlanOptions options = attempt_.options;
+      options.budget = static_cast<std::int64_t>(share * static_cast<double>(budget()));
+      Certificate certificate = prove(model_, options.budget, should_stop);
+      Attempt other{attempt_.problem,      options,         attempt_.deadline, model_, certificate, attempt_.best,
+                    attempt_.best_verdict, attempt_.report, attempt_.enough};
+      if (should_stop()) return;
+      for (const Schedule& cut : solve_min_cut(other)) {
+        if (should_stop()) return;
+        take(cut);
+      }
+    }
+  }
+
+  void take(const Schedule& schedule) {
+    Timeline timeline(model_);
+    std::optional<Items> items = items_of(model_, timeline, schedule);
+    if (!items) return;
+    fill(timeline, *items);
+    if (!descend(timeline, budget())) return;
+    Annealer::Limits polishing{.budget = budget(), .price = attempt_.certificate.price};
+    polishing.iterations = std::min<std::int64_t>(attempt_.scaled_iterations() / 100, 300);
+    polishing.should_stop = [this] { return attempt_.deadline.is_over(); };
+    Annealer(timeline, random_.bits()).run(polishing);
+    offer(timeline);
+  }
+
   // To a smaller budget, with more and more noise until it works.
   bool descend(Timeline& timeline, std::int64_t target) {
     for (int tries = 0; tries < 12; ++tries) {
@@ -122,10 +157,12 @@ class Search {
       if (Shaver(timeline, random_).repair(limits(target, 0.1 * tries))) return true;
       timeline.undo();
       std::int64_t between = (timeline.peak() + target) / 2;
-      if (tries % 4 == 3 && between > target && Shaver(timeline, random_).repair(limits(between, 0.5))) {
+      if (tries % 4 != 3 || between <= target) continue;
+      if (Shaver(timeline, random_).repair(limits(between, 0.5)))
         Annealer(timeline, random_.bits())
             .run({.budget = between, .price = attempt_.certificate.price, .iterations = 200});
-      }
+      else
+        timeline.undo();
     }
     return false;
   }

@@ -56,6 +56,28 @@ TEST(OrderSearch, NeverEndsHigherThanItBegan) {
   }
 }
 
+TEST(Ejection, EndsWithinTheCapacityOrWithNothing) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed);
+    Case c(random_buffers(random, 60, 60, 100));
+    Work work(plenty, 0);
+    Placement start = skyline(c.instance, keys(c.instance, Order::start), work);
+    std::int64_t capacity = c.instance.lower_bound + c.instance.lower_bound * random.between(0, 20) / 100;
+    std::optional<Placement> end = ejection(c.instance, start, capacity, 300'000, seed, work);
+    if (!end) continue;
+    ++found;
+    c.judge(*end);
+    ASSERT_LE(height_of(c.instance, *end), capacity) << "seed " << seed;
+  }
+  EXPECT_GT(found, 50);
+  Random random(1);
+  Case c(random_buffers(random, 60, 60, 100));
+  Work work(plenty, 0);
+  Placement start = skyline(c.instance, keys(c.instance, Order::start), work);
+  EXPECT_FALSE(ejection(c.instance, start, c.instance.lower_bound - 1, 300'000, 1, work));
+}
+
 TEST(Exact, DecidesTinyProblemsAsBruteForceDoes) {
   int refuted = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {

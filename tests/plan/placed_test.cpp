@@ -84,6 +84,23 @@ TEST(Solve, PlacesWhatIsKeptWhenNothingIsLimited) {
   });
 }
 
+// Lives of such graphs are not nested, so that layouts lose some of the budget.
+TEST(Solve, FindsAPlanForLayeredGraphsWhereverTheSmallestBudgetFits) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    Problem p = random_problem(generators::Kind::layered, seed, {.nodes = 40, .most_bytes = 1000});
+    PlanOptions options{.iterations = 500};
+    std::int64_t smallest = solve(p, options).min_budget, whole = peak(p, keep_all(p));
+    options.budget = 0;
+    smallest = std::min(smallest, solve(p, options).min_budget);
+    for (int tenths : {0, 3, 9}) {
+      options.budget = smallest + (whole - smallest) * tenths / 10;
+      PlanResult result = solve(p, options);
+      ASSERT_TRUE(result) << result.why() << ", seed " << seed << ", " << tenths << " tenths above the smallest";
+      expect_placed(p, result, 1);
+    }
+  }
+}
+
 TEST(Sweep, GivesEveryPointItsLayout) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 14});
