@@ -132,7 +132,7 @@ class ActivationCheckpointer {
     for (std::int64_t position = std::ssize(layers); position-- > 0;)
       if (layers[static_cast<std::size_t>(position)] == target) return recompute_at(position, layers, layer);
     throw BadRequest("[checkpointer] layer " + std::to_string(target) +
-                     " is not in the list of layers: nothing leads to it");
+                     " is not in the list of layers: give the list of the pass it ran in");
   }
 
   /// The output at a position of the list.
@@ -260,7 +260,8 @@ class ActivationCheckpointer {
   }
 
   void make_room(std::int64_t key, std::int64_t bytes) {
-    if (bytes > config_.budget.max_bytes()) throw BudgetExceeded(bytes, config_.budget.max_bytes());
+    std::int64_t most = config_.budget.remaining() + stored_bytes_;  // some of the budget may be others'
+    if (bytes > most) throw BudgetExceeded(bytes, most);
     auto old = kept_.find(key);
     std::int64_t freed = old == kept_.end() ? 0 : old->second.stored;
     while (!config_.budget.can_allocate(std::max<std::int64_t>(bytes - freed, 0))) evict(key, bytes);
@@ -277,6 +278,10 @@ class ActivationCheckpointer {
     for (const auto& [key, size] : kept_) keys.push_back(key);
     keys.insert(std::ranges::lower_bound(keys, saving), kept_.contains(saving) ? 0 : 1, saving);
     if (keys.size() == 1) throw BudgetExceeded(bytes, config_.budget.remaining());
+    // What no replay leads to goes last, and costs the pass's checkpoints nothing.
+    auto others = std::ranges::lower_bound(keys, std::ssize(pass_));
+    if (std::any_of(keys.begin(), others, [&](std::int64_t key) { return key != saving; }))
+      keys.erase(others, keys.end());
     auto begin = input_ ? std::optional<std::int64_t>(-1) : std::nullopt;
     drop(detail::cheapest_to_lose(keys, saving, begin, std::max<std::int64_t>(std::ssize(pass_), keys.back() + 1)));
   }

@@ -227,6 +227,8 @@ bool same_value(const T& a, const T& b) {
     return false;
   }();
   if constexpr (has_equality<T>() && !(has_numbers && has_telling_bytes<T>())) {
+    if constexpr (std::is_trivially_copyable_v<T>)
+      if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
     return a == b;
   } else {
     auto&& left = Serial<T>::save(a);

@@ -24,7 +24,8 @@ NothingStored::NothingStored(std::string_view where, std::int64_t index_, std::s
     : Error(fmt::format("[{}] nothing is stored for {}: {}", where, index_, remedy)), index(index_) {}
 
 MaximumReached::MaximumReached(std::string_view where, std::int64_t limit_)
-    : Error(fmt::format("[{}] the maximum of {} is reached: drop one first, or raise it", where, limit_)),
+    : Error(fmt::format("[{}] the maximum of {} is reached: raise it, clear what is kept, or let it evict", where,
+                        limit_)),
       limit(limit_) {}
 
 NotDeterministic::NotDeterministic(std::string_view what, std::int64_t index_)

@@ -2,6 +2,7 @@
 // The backward pass: nodes last to first, each by its gradient program. What a program reads and is not there is
 // computed again. Several uses of one value are summed in a fixed order, latest use first.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "execute/tape_state.h"
@@ -19,6 +20,7 @@ BackwardPass::BackwardPass(TapeState& tape, Ref target, const Tensor& seed) : ta
 
 BackwardPass::~BackwardPass() {
   unlock_all();
+  for (const Tensor& t : results_) release(t);
   for (std::size_t k = 0; k < temporaries_.size(); ++k) release(temporaries_[k]);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(has_adjoint_.size()); ++i) forget_adjoints(i);
   for (std::int32_t i = 0; i < marked_; ++i) --tape_.table->cell(i).pending;
@@ -40,7 +42,7 @@ void BackwardPass::run() {
 
 void BackwardPass::visit(std::int32_t i) {
   if (!tape_.info(i).carries_gradient || !has_adjoint(i)) return;
-  const auto& info = tape_.info(i);
+  const auto info = tape_.info(i);  // a hook may record, and move what it refers to
   if (info.has_hook) call_hooks(i);
   if (info.is_variable || info.retains) collect(i);
   if (!info.is_variable) propagate(i);
@@ -85,8 +87,14 @@ void BackwardPass::forget_adjoints(std::int32_t i) {
 }
 
 void BackwardPass::call_hooks(std::int32_t i) {
-  for (auto& [id, hook] : tape_.hooks) {
-    Tensor* gradient = hook.ref.node == i ? adjoint(hook.ref) : nullptr;
+  std::vector<std::int64_t> ids;  // a hook may add and remove hooks, itself too
+  for (const auto& [id, hook] : tape_.hooks)
+    if (hook.ref.node == i) ids.push_back(id);
+  for (std::int64_t id : ids) {
+    auto at = tape_.hooks.find(id);
+    if (at == tape_.hooks.end()) continue;
+    auto hook = at->second;
+    Tensor* gradient = adjoint(hook.ref);
     if (!gradient) continue;
     Tensor changed = hook.call(*gradient);
     if (changed.type() != gradient->type())
@@ -101,11 +109,18 @@ void BackwardPass::collect(std::int32_t i) {
     Tensor* gradient = adjoint({i, k});
     if (!gradient) continue;
     auto at = tape_.grads.find({i, k});
-    Tensor total = at == tape_.grads.end() ? *gradient : sum(at->second, *gradient);
+    Tensor total = at == tape_.grads.end() ? own(*gradient) : sum(at->second, *gradient);
     hold(total);
     if (at != tape_.grads.end()) release(at->second);
     tape_.grads[{i, k}] = std::move(total);
   }
+}
+
+// Memory that nobody else can change: a seed, a hook's result and another value's gradient may be the same tensor.
+Tensor BackwardPass::own(const Tensor& gradient) {
+  if (!gradient.is_shared()) return gradient;
+  if (tape_.is_budgeted()) tape_.store.make_room(gradient.bytes());
+  return gradient.clone();
 }
 
 void BackwardPass::propagate(std::int32_t i) {
@@ -222,9 +237,9 @@ void BackwardPass::distribute(std::int32_t i, const GradientProgram& program) {
   forget_adjoints(i);
   for (std::size_t k = 0; k < results_.size(); ++k) {
     if (program.results[k].slot < 0) continue;
-    Tensor gradient = std::move(results_[k]);
-    add(tape_.graph->node(i).inputs[k], gradient);
-    release(gradient);
+    add(tape_.graph->node(i).inputs[k], results_[k]);
+    release(results_[k]);
+    results_[k] = {};
   }
 }
 
@@ -273,6 +288,12 @@ void TapeState::backward(Ref target, const Tensor& seed) {
   if (seed.type() != graph->type(target))
     throw GradientShapeError(
         fmt::format("[tape] the seed is {}, the target is {}", to_string(seed.type()), to_string(graph->type(target))));
+  struct Walk {
+    explicit Walk(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+    ~Walk() { flag_ = before_; }
+    bool& flag_;
+    bool before_;
+  } walk(walks_back);
   BackwardPass(*this, target, seed).run();
 }
 

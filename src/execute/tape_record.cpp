@@ -148,6 +148,8 @@ Tensor TapeState::value(Ref ref) {
 
 void TapeState::truncate(std::int32_t count) {
   synchronise();
+  if (walks_back)
+    throw TapeError("[tape] truncate in a hook: the backward pass still needs the nodes; do it afterwards");
   if (count < 0 || count > graph->size())
     throw TruncateError(fmt::format("[tape] truncate to {} nodes: there are {}", count, graph->size()));
   auto beginning = std::make_shared<Graph>();

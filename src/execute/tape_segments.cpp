@@ -9,17 +9,18 @@
 namespace reprise {
 
 void TapeState::set_segments(const tape::CheckpointConfig& config) {
-  segments = config.segments;
-  for (const auto& s : segments)
+  auto wanted = config.segments;  // refused ones leave the tape as it was
+  for (const auto& s : wanted)
     if (s.start_node > s.end_node || s.start_node < 0)
       throw TapeError(
           fmt::format("[tape] a segment from node {} to {}: it must start at 0 or later, and not after its end",
                       s.start_node, s.end_node));
-  std::ranges::sort(segments, {}, &tape::CheckpointSegment::start_node);
-  for (std::size_t i = 1; i < segments.size(); ++i)
-    if (segments[i].start_node <= segments[i - 1].end_node)
-      throw TapeError(fmt::format("[tape] segments {}..{} and {}..{} overlap", segments[i - 1].start_node,
-                                  segments[i - 1].end_node, segments[i].start_node, segments[i].end_node));
+  std::ranges::sort(wanted, {}, &tape::CheckpointSegment::start_node);
+  for (std::size_t i = 1; i < wanted.size(); ++i)
+    if (wanted[i].start_node <= wanted[i - 1].end_node)
+      throw TapeError(fmt::format("[tape] segments {}..{} and {}..{} overlap", wanted[i - 1].start_node,
+                                  wanted[i - 1].end_node, wanted[i].start_node, wanted[i].end_node));
+  segments = std::move(wanted);
   leaves_segment.clear();
   if (segments.empty()) return;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(infos.size()); ++i) note_crossings(i);

@@ -81,6 +81,7 @@ struct TapeState final : Recorder, std::enable_shared_from_this<TapeState> {
   std::uint64_t last_serial = 0;
   int no_grad_depth = 0;
   bool is_closed = false;
+  bool walks_back = false;  // a backward pass is under way
 
   std::vector<tape::CheckpointSegment> segments;  // in order
   std::vector<bool> leaves_segment;               // per node: read from outside its segment, so kept
@@ -106,6 +107,7 @@ class BackwardPass {
   void visit(std::int32_t i);
   void call_hooks(std::int32_t i);
   void collect(std::int32_t i);
+  Tensor own(const Tensor& gradient);
   void propagate(std::int32_t i);
   const GradientProgram& program_of(std::int32_t i);
   Ref used_ref(std::int32_t i, const GradientProgram& program, std::int32_t slot) const;

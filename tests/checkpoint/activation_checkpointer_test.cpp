@@ -190,13 +190,37 @@ TEST(Checkpointer, CompressedValuesTakeTheirBytesFromTheBudgetAndNotABound) {
   EXPECT_EQ(checkpointer.config().budget.used_bytes(), checkpointer.memory_stored_bytes());
 }
 
+TEST(Checkpointer, AValueThatTheRestOfASharedBudgetCannotHoldEvictsNothing) {
+  CheckpointBudget shared(100);
+  shared.allocate(60);
+  ActivationCheckpointer checkpointer({.budget = shared});
+  checkpointer.save(0, Floats(5));
+  checkpointer.save(4, Floats(5));
+  EXPECT_THROW(checkpointer.save(8, Floats(11)), BudgetExceeded);
+  EXPECT_EQ(checkpointer.num_checkpoints(), 2);
+}
+
+// After a pass a checkpoint of something else neither takes the place of a dear one nor makes one look dear.
+TEST(Checkpointer, AValueSavedByHandAfterAPassCostsItTheCheapestOne) {
+  Layers layers{1, 2, 3, 4, 5, 6, 7, 8};
+  ActivationCheckpointer checkpointer({.checkpoint_every_n_layers = 4, .max_checkpoints = 2});
+  checkpointer.checkpointed_forward(input, layers, layer);
+  checkpointer.save(100, input);
+  std::int64_t replayed = 0;
+  for (std::int64_t target : layers) {
+    checkpointer.recompute_from_checkpoint(target, layers, layer);
+    replayed += checkpointer.recomputed_layers();
+  }
+  EXPECT_EQ(replayed, 16);
+}
+
 TEST(Checkpointer, CanBeToldToFailInsteadOfEvicting) {
   ActivationCheckpointer checkpointer({.max_checkpoints = 2, .evict_when_full = false});
   checkpointer.save(0, {1});
   checkpointer.save(1, {2});
   checkpointer.save(1, {3});  // needs no further place
   EXPECT_EQ(message([&] { checkpointer.save(2, {4}); }),
-            "[checkpointer] the maximum of 2 is reached: drop one first, or raise it");
+            "[checkpointer] the maximum of 2 is reached: raise it, clear what is kept, or let it evict");
   EXPECT_EQ(checkpointer.get(0), Floats{1});
   EXPECT_EQ(checkpointer.get(1), Floats{3});
   EXPECT_THROW(ActivationCheckpointer({.budget = CheckpointBudget(2), .evict_when_full = false}).save(0, {1}),
@@ -322,7 +346,7 @@ TEST(Checkpointer, AnUnknownTargetOrAnotherListIsAnError) {
   ActivationCheckpointer checkpointer({.checkpoint_every_n_layers = 3});
   checkpointer.checkpointed_forward(input, first(6), layer);
   EXPECT_EQ(message([&] { checkpointer.recompute_from_checkpoint(6, first(6), layer); }),
-            "[checkpointer] layer 6 is not in the list of layers: nothing leads to it");
+            "[checkpointer] layer 6 is not in the list of layers: give the list of the pass it ran in");
   EXPECT_EQ(message([&] { checkpointer.recompute_at(6, first(6), layer); }),
             "[checkpointer] index 6 is out of bounds: it must be at least 0 and below 6");
   EXPECT_EQ(message([&] {

@@ -221,5 +221,59 @@ TEST(Tape, IsGoneForTheVarsThatOutliveIt) {
   EXPECT_THROW(square(left), NodeNotFound);
 }
 
+TEST(Tape, AGradientIsNobodyElsesMemory) {
+  Tape tape;
+  Var a = tape.variable(Tensor{1, 2}), b = tape.variable(Tensor{3, 4});
+  Tensor seed{1, 1};
+  tape.backward(a + b, seed);
+  Tensor of_a = tape.grad(a);
+  seed.span<float>()[0] = 7;
+  of_a.span<float>()[1] = 9;
+  EXPECT_EQ(tape.grad(a).to_vector<float>(), (std::vector<float>{1, 9}));
+  EXPECT_EQ(tape.grad(b).to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST(Tape, AHookMayRemoveItselfAndRecordButNotTruncate) {
+  Tape tape;
+  Var x = tape.variable(Tensor{1, 2});
+  Value y = tanh(x);
+  std::int64_t id = 0;
+  int calls = 0;
+  id = tape.add_hook(Var(y), [&](const Tensor& g) {
+    ++calls;
+    tape.remove_hook(id);
+    for (int i = 0; i < 200; ++i) tanh(x);
+    return g;
+  });
+  tape.backward(sum(y));
+  tape.backward(sum(y));
+  EXPECT_EQ(calls, 1);
+  tape.add_hook(Var(y), [&](const Tensor& g) {
+    tape.truncate(1);
+    return g;
+  });
+  EXPECT_THROW(tape.backward(sum(y)), TapeError);
+}
+
+TEST(Tape, RefusedSegmentsLeaveTheTapeAsItWas) {
+  Tape tape;
+  Var x = tape.variable(Tensor{1, 2});
+  Value loss = sum(tanh(x));
+  EXPECT_THROW(tape.backward_with_checkpoints(loss, {{{-5'000'000, 1}}}), TapeError);
+  tape.backward(sum(tanh(x)));
+  EXPECT_GT(tape.grad(x).to_vector<float>()[0], 0);
+}
+
+// What a refused backward pass held is free again.
+TEST(Tape, ABackwardThatDoesNotFitLeavesNothingBehind) {
+  Tape tape({.budget = 8200});
+  Var x = tape.variable(Tensor::full({DType::f32, {1000}}, 1));
+  Value loss = sum(x + x);
+  EXPECT_THROW(tape.backward(loss), BudgetError);
+  tape.truncate(1);
+  EXPECT_EQ(tape.stats().bytes, 4000);
+  EXPECT_EQ(tape.value(tanh(x)).elements(), 1000);
+}
+
 }  // namespace
 }  // namespace reprise
