@@ -26,11 +26,21 @@ struct StepOptions {
   int accumulate = 1;
   double clip_norm = 0;   // largest norm of all gradients together, which are then all held at once; 0: any
   double clip_value = 0;  // largest magnitude of an element of a gradient; 0: any
+  /// A loss or gradient that is NaN or infinite throws NotFinite before anything changes: updates wait until all
+  /// gradients are known to be finite, so that gradients are held, or computed twice, where the plan finds it cheaper.
+  bool check_finite = false;
   // As in CompileOptions.
   PlanOptions planning = {};
   bool measure = true;
   std::shared_ptr<Profile> profile = {};
   bool poison = false, verify_recompute = false, timeline = false;
+};
+
+/// The loss or a gradient was NaN or infinite. Parameters and all other state are as they were before the step.
+class REPRISE_API NotFinite : public Error {
+ public:
+  NotFinite(const std::string& why, std::string first) : Error(why), node(std::move(first)) {}
+  std::string node;  // the first that made such a value, or the input that held one
 };
 
 /// A compiled training step. Parameters live in its arena from its first run to its end; reading them there is reading
@@ -64,6 +74,10 @@ class REPRISE_API TrainStep {
   /// The batch's place in the arena: filling it there saves the copy. Pass the same tensors to run().
   Tensor batch(std::size_t i) const;
   const std::vector<Moment>& timeline() const;
+  /// Bytes of what stays between steps: parameters, optimizer state, the batch.
+  std::int64_t pinned_bytes() const;
+  /// Gives all memory but that back to the system until the next step, for other work in between.
+  void give_back();
 
   std::int64_t steps() const;
   /// Everything the next step depends on besides the batch: parameters, optimizer state, the number of steps done.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/memory.h"
 #include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
@@ -28,35 +29,10 @@ struct BenchCommand {
 
 struct Bench {
   std::vector<double> losses, seconds;
-  double recompute_share = 0;
-  std::int64_t measured_peak = 0, rss_peak = 0, rss_before = 0, params = 0, arena = 0;
+  std::int64_t params = 0, arena = 0;
+  Measured measured;
   PlanResult plan;
 };
-
-// A line of /proc/self/status, in bytes; 0 where there is none.
-std::int64_t status_bytes(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
-  return 0;
-}
-
-// The kernel forgets the largest resident size so far.
-void restart_rss_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
-}
-
-double recompute_share(const std::vector<Moment>& timeline) {
-  double all = 0, again = 0;
-  for (const Moment& m : timeline) {
-    all += m.end - m.begin;
-    if (m.recompute) again += m.end - m.begin;
-  }
-  return all > 0 ? again / all : 0;
-}
 
 std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& command) {
   if (command.init.empty()) return model.random_batch(command.model.seed);
@@ -98,21 +74,12 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
   return options;
 }
 
-// Loads the kernel libraries and starts their threads, which are no part of a model.
-void warm_up() {
-  BuiltInModel model = built_in_model("resnet18", {.small = true});
-  TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
-  step.run(model.random_batch(1));
-}
-
 Bench run(const BenchCommand& command) {
   // Large blocks go back to the system as soon as they are free, so that the resident size shows what is in use.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Progress progress;
   warm_up();
-  std::int64_t before = status_bytes("VmRSS");
-  restart_rss_peak();
-  reset_memory_peak();
+  MemoryWatch memory;
   BuiltInModel model = make_model(command.model);
   Bench bench{.params = model.parameter_count()};
   progress.show("timing ops and planning");
@@ -120,7 +87,7 @@ Bench run(const BenchCommand& command) {
   TrainStep step(model.loss, model.parameters, model.rule, options);
   step.compile(model.batch);
   save_profile(command.model, options);
-  std::int64_t peak_before_arena = memory_use().peak_bytes;
+  memory.arena_is_next();
   {
     std::vector<Tensor> batch = batch_for(model, command);
     if (!command.gradients.empty()) write_gradients(model, batch, command.gradients);
@@ -137,29 +104,26 @@ Bench run(const BenchCommand& command) {
                               bench.seconds.back()),
                   static_cast<double>(i + 1) / command.steps);
   }
-  bench.measured_peak = std::max(peak_before_arena, step.arena_bytes() + memory_use().peak_bytes);
-  bench.rss_peak = status_bytes("VmHWM") - before;
-  bench.rss_before = before;
-  bench.recompute_share = recompute_share(step.timeline());
+  bench.measured = memory.measure(step, bench.seconds);
   bench.plan = step.plan();
   bench.arena = step.arena_bytes();
   progress.clear();
   return bench;
 }
 
-void print(const BenchCommand& command, const Bench& bench, double step_seconds) {
+void print(const BenchCommand& command, const Bench& bench) {
   if (command.json) {
     nlohmann::ordered_json json = {{"model", command.model.name},
                                    {"steps", command.steps},
                                    {"losses", bench.losses},
-                                   {"step_seconds", step_seconds},
+                                   {"step_seconds", bench.measured.step_seconds},
                                    {"budget_bytes", bench.plan.budget},
                                    {"planned_peak_bytes", bench.plan.peak},
                                    {"arena_bytes", bench.arena},
-                                   {"measured_peak_bytes", bench.measured_peak},
-                                   {"rss_peak_bytes", bench.rss_peak},
-                                   {"rss_before_bytes", bench.rss_before},
-                                   {"recompute_seconds_share", bench.recompute_share},
+                                   {"measured_peak_bytes", bench.measured.tensor_peak},
+                                   {"rss_peak_bytes", bench.measured.resident_peak},
+                                   {"rss_before_bytes", bench.measured.resident_before},
+                                   {"recompute_seconds_share", bench.measured.recompute_share},
                                    {"params", bench.params},
                                    {"plan_seconds", bench.plan.seconds}};
     fmt::print("{}\n", json.dump());
@@ -167,17 +131,14 @@ void print(const BenchCommand& command, const Bench& bench, double step_seconds)
   }
   fmt::print("{}\n", bench.plan.summary());
   fmt::print("  {} parameters; {:.4f} s a step (median), {:.1f} % of it recomputing; planned in {:.2f} s\n",
-             bench.params, step_seconds, 100 * bench.recompute_share, bench.plan.seconds);
+             bench.params, bench.measured.step_seconds, 100 * bench.measured.recompute_share, bench.plan.seconds);
   fmt::print("  arena {}, measured {}, resident {} above the start\n", format_bytes(bench.arena),
-             format_bytes(bench.measured_peak), format_bytes(bench.rss_peak));
+             format_bytes(bench.measured.tensor_peak), format_bytes(bench.measured.resident_peak));
   fmt::print("  loss {:.6f} to {:.6f}\n", bench.losses.front(), bench.losses.back());
 }
 
 Status run_bench(const BenchCommand& command) try {
-  Bench bench = run(command);
-  // The first step pays for what is only done once.
-  std::vector<double> later(bench.seconds.begin() + (bench.seconds.size() > 1 ? 1 : 0), bench.seconds.end());
-  print(command, bench, median(later));
+  print(command, run(command));
   return done;
 } catch (const NoScheduleFits& e) {
   fmt::print(stderr, "reprise: {}\n", e.what());

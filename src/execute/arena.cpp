@@ -47,4 +47,11 @@ void Arena::touch() {
   }
 }
 
+void Arena::give_back(std::int64_t from, std::int64_t to) {
+  constexpr std::int64_t page = 4096;
+  from = (from + page - 1) / page * page;
+  to = to / page * page;
+  if (from < to) madvise(base_ + from, static_cast<std::size_t>(to - from), MADV_DONTNEED);
+}
+
 }  // namespace reprise

@@ -16,6 +16,8 @@ class Arena {
 
   /// Makes every page present, so that no step waits for one; keeps what is written there.
   void touch();
+  /// Gives the whole pages between two offsets back to the system; they read as zeros when they are next used.
+  void give_back(std::int64_t from, std::int64_t to);
 
   std::byte* base() const { return base_; }
   std::int64_t bytes() const { return bytes_; }

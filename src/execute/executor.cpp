@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execute/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -59,6 +60,20 @@ Tensor Executor::pinned(std::int32_t node) const {
 
 Tensor Executor::output(std::size_t i) const {
   return Tensor::over(arena_->base() + program_->outputs[i], program_->graph.type(program_->graph.outputs[i]), arena_);
+}
+
+void Executor::give_back() {
+  std::vector<std::pair<std::int64_t, std::int64_t>> used;
+  for (std::int32_t i = 0; i < program_->graph.size(); ++i)
+    if (program_->pinned[at(i)] >= 0)
+      used.emplace_back(program_->pinned[at(i)], program_->pinned[at(i)] + program_->graph.type({i, 0}).bytes());
+  std::ranges::sort(used);
+  std::int64_t from = 0;
+  for (const auto& [begin, end] : used) {
+    arena_->give_back(from, begin);
+    from = std::max(from, end);
+  }
+  arena_->give_back(from, arena_->bytes());
 }
 
 void Executor::run() {

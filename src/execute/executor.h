@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "compile/program.h"
@@ -17,6 +18,13 @@ struct ExecuteOptions {
   bool poison = false;  // fill memory that is free with NaN patterns, so that a read of it cannot pass unnoticed
   bool verify_recompute = false;  // compare every recomputed value with its first one, by hash
   bool timeline = false;          // note start and end of every instruction
+};
+
+/// A value that holds NaN or infinity: output of a node, or an input of the graph.
+struct NotFiniteValue {
+  std::int32_t node = -1;
+  std::int64_t count = 0;
+  Type type;
 };
 
 class Executor {
@@ -33,6 +41,12 @@ class Executor {
   /// be anywhere else. An exception leaves the executor usable; inputs that the step updates may then have been
   /// updated.
   void run();
+  /// Runs again what a guard stopped, up to the first value that is not finite; nothing if there is none. Inputs are
+  /// looked at first.
+  std::optional<NotFiniteValue> find_not_finite();
+  /// Gives all memory but that of inputs and constants back to the system, which takes it again as the next step needs
+  /// it.
+  void give_back();
 
   std::int64_t arena_bytes() const { return arena_->bytes(); }
   const Program& program() const { return *program_; }

@@ -45,6 +45,7 @@ constexpr Table tables[] = {
     cell_ops,
     // optimizers
     update_ops,
+    guard_ops,
 };
 
 struct Registry {

@@ -37,5 +37,6 @@ std::span<const Op> attention_ops();
 std::span<const Op> random_ops();
 std::span<const Op> cell_ops();
 std::span<const Op> update_ops();
+std::span<const Op> guard_ops();
 
 }  // namespace reprise

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/guard.h"
 #include "train/name_step.h"
 
 namespace reprise {
@@ -32,7 +33,9 @@ class StepRecorder {
       name_backward(*y.graph(), forward_end);
     }
     std::int32_t last_part = total.graph()->size();
-    update(total, clipped(slopes));
+    Value rate = step_.rate.in(total);
+    if (options_.check_finite) rate = guarded(total, slopes, rate);
+    update(total, clipped(slopes), rate);
     name_backward(*total.graph(), last_part);
     name_states(*total.graph(), step_);
     return {total};
@@ -84,8 +87,20 @@ class StepRecorder {
     return slopes;
   }
 
-  void update(const Value& y, const Values& slopes) const {
-    Value rate = step_.rate.in(y), steps = step_.steps.in(y);
+  // The rate, which all updates of parameters read, and what layers update themselves wait until loss and gradients are
+  // known to be finite.
+  static Value guarded(const Value& loss, const Values& slopes, const Value& rate) {
+    Values counts = {count_not_finite(loss)};
+    for (const Value& slope : slopes) counts.push_back(count_not_finite(slope));
+    Value passed = guard(Value(Tensor::scalar(0, DType::i64)), counts);
+    const std::shared_ptr<Graph>& graph = loss.graph();
+    for (std::size_t i = 0; i < graph->updates.size(); ++i)
+      graph->updates[i].value = guard({graph, graph->updates[i].value}, {passed}).ref();
+    return guard(rate, {passed});
+  }
+
+  void update(const Value& y, const Values& slopes, const Value& rate) const {
+    Value steps = step_.steps.in(y);
     for (std::size_t i = 0; i < used_.size(); ++i) {
       Values states;
       for (const nn::Parameter& s : used_[i]->states) states.push_back(s.in(y));

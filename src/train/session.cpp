@@ -81,6 +81,11 @@ std::int64_t Session::arena_bytes(std::string_view who) const {
   return current_->program->arena_bytes;
 }
 
+std::int64_t Session::pinned_bytes(std::string_view who) const {
+  plan(who);
+  return current_->program->pinned_bytes;
+}
+
 const std::vector<Moment>& Session::timeline(std::string_view who) const {
   if (!executor_ || !options_.timeline) fail("[{}] there is no timeline: set .timeline and run", who);
   return executor_->timeline();

@@ -27,6 +27,7 @@ class Session {
   /// Of the current program; an Error that names `who` if there is none.
   const PlanResult& plan(std::string_view who) const;
   std::int64_t arena_bytes(std::string_view who) const;
+  std::int64_t pinned_bytes(std::string_view who) const;
   const std::vector<Moment>& timeline(std::string_view who) const;
   const CompileOptions& options() const { return options_; }
 

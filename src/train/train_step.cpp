@@ -2,6 +2,7 @@
 #include "reprise/train.h"
 
 #include "base/error.h"
+#include "ops/guard.h"
 #include "train/record_step.h"
 #include "train/session.h"
 
@@ -19,6 +20,20 @@ StepOptions checked(StepOptions options) {
     fail("[train_step] clipping to {} and {}: both must be positive, or 0 for none", options.clip_norm,
          options.clip_value);
   return options;
+}
+
+std::string name_of(const Graph& graph, std::int32_t node) {
+  const Node& n = graph.node(node);
+  return n.name.empty() ? fmt::format("{}.{}", n.op->name, node) : n.name;
+}
+
+// " (matmul of 'fc.weight', 'gelu.12')", or nothing for an input.
+std::string reads_of(const Graph& graph, std::int32_t node) {
+  const Node& n = graph.node(node);
+  if (n.inputs.empty()) return {};
+  std::string names;
+  for (Ref r : n.inputs) names += (names.empty() ? "'" : ", '") + name_of(graph, r.node) + "'";
+  return fmt::format(" ({} of {})", n.op->name, names);
 }
 
 }  // namespace
@@ -95,8 +110,26 @@ struct TrainStep::Impl {
     double rate = step.rule.rate_at(static_cast<std::int64_t>(step.steps.value().item()));
     step.rate.value().span<float>()[0] = static_cast<float>(rate);
     write_inputs(executor, batch);
-    executor.run();
+    try {
+      executor.run();
+    } catch (const GuardFailed&) {
+      explain(executor);
+    }
     return executor.output(0).item();
+  }
+
+  [[noreturn]] void explain(Executor& executor) const {
+    std::optional<NotFiniteValue> found = executor.find_not_finite();
+    if (!found) fail("[internal] a step was stopped, but rerun it has no value that is not finite");
+    const Graph& graph = executor.program().graph;
+    std::string first = name_of(graph, found->node);
+    throw NotFinite(
+        fmt::format("[train_step] step {} was stopped: {} of the {} elements of '{}'{} are NaN or infinite, "
+                    "the first to be so; nothing was updated. Lower the learning rate, warm it up, clip "
+                    "gradients, or check the data",
+                    static_cast<std::int64_t>(step.steps.value().item()), found->count, found->type.elements(), first,
+                    reads_of(graph, found->node)),
+        first);
   }
 
   int best_parts_ = 1;
@@ -121,6 +154,11 @@ Graph TrainStep::graph(std::span<const Type> batch) const {
 const PlanResult& TrainStep::plan() const { return impl_->session.plan("train_step"); }
 std::int64_t TrainStep::arena_bytes() const { return impl_->session.arena_bytes("train_step"); }
 const std::vector<Moment>& TrainStep::timeline() const { return impl_->session.timeline("train_step"); }
+std::int64_t TrainStep::pinned_bytes() const { return impl_->session.pinned_bytes("train_step"); }
+void TrainStep::give_back() {
+  plan();
+  impl_->session.executor().give_back();
+}
 int TrainStep::parts() const {
   plan();
   return impl_->parts.at(impl_->key);

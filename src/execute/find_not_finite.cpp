@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step rerun with a look at every value, to name the first that is not finite.
+#include "execute/executor.h"
+#include "graph/builtin.h"
+#include "kernels/finite.h"
+
+namespace reprise {
+
+std::optional<NotFiniteValue> Executor::find_not_finite() {
+  const Graph& graph = program_->graph;
+  auto look = [&](std::int32_t node, std::size_t output, const void* data) -> std::optional<NotFiniteValue> {
+    const Type& type = graph.node(node).outputs[output];
+    std::int64_t count = kernels::count_not_finite(type.dtype, data, type.elements());
+    return count > 0 ? std::optional(NotFiniteValue{node, count, type}) : std::nullopt;
+  };
+  for (std::int32_t i : graph.inputs)
+    if (auto found = look(i, 0, pinned(i).data())) return found;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (!calls_[i].kernel) continue;
+    calls_[i].kernel->run(calls_[i].buffers);
+    std::span<void* const> outputs = calls_[i].buffers.outputs;
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (auto found = look(program_->instructions[i].node, k, outputs[k])) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace reprise
