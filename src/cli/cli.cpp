@@ -20,6 +20,7 @@ struct Verb {
   AddVerb add;
 };
 constexpr Verb verbs[] = {
+    {"train", "Train a model on data within a budget", add_train},
     {"bench", "Measure a model's training step within a budget", add_bench},
     {"models", "List the built-in models", add_models},
     {"ops", "List the ops there are", add_ops},

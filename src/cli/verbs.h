@@ -7,6 +7,7 @@
 
 namespace reprise::cli {
 
+std::function<Status()> add_train(CLI::App& verb);
 std::function<Status()> add_bench(CLI::App& verb);
 std::function<Status()> add_models(CLI::App& verb);
 std::function<Status()> add_ops(CLI::App& verb);

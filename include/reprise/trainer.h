@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole training runs: data, schedule, evaluation, early stopping and snapshots around a training step, all within one
+// budget. `reprise train` is a thin front of this.
+//
+//     Trainer trainer({.recipe = {.model = "gpt4s", .steps = 500}, .budget = "40%", .save = "run"});
+//     trainer.run();
+//
+//     std::optional<Resumable> last = newest_snapshot("run");     // after a crash
+//     Trainer trainer({.recipe = last->recipe, .budget = "40%", .save = "run"});
+//     trainer.restore(*last);
+//     trainer.run();                                              // as if nothing had happened, bit for bit
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reprise/data.h"
+#include "reprise/io.h"
+#include "reprise/models.h"
+#include "reprise/train.h"
+
+namespace reprise {
+
+/// What a run computes. Equal recipes give equal bits, within whatever budget, interrupted or not.
+struct Recipe {
+  std::string model;           // a built-in model
+  std::string data = {};       // a file or folder; empty: what ships with the project for the model
+  std::string data_kind = {};  // as in data::LoadOptions
+  std::int64_t batch = 0;      // samples; 0: the model's own number
+  std::string optimizer = {};  // empty: the model's own
+  double lr = 0;               // 0: the optimizer's own
+  std::string schedule = "constant";
+  std::int64_t warm_up = 0;         // steps in which the rate grows
+  std::int64_t steps = 0;           // 0: by epochs
+  double epochs = 0;                // 0 of both: 1000 steps
+  std::int64_t schedule_steps = 0;  // after which the schedule is at its end; 0: all
+  double clip_norm = 0, clip_value = 0;
+  int accumulate = 1;  // parts of a batch; 0: as many as run fastest, which then depends on the budget
+  std::uint64_t seed = 1;
+  double validation = 0.1;            // share of the samples that validate; 0: none
+  std::int64_t validate_samples = 0;  // of those at each evaluation, evenly spread; 0: 1024, or all if they are fewer
+  std::int64_t evaluate_every = 0;    // steps; 0: ten times in all
+  std::int64_t patience = 0;          // evaluations without improvement that end the run; 0: none do
+  std::vector<std::string> freeze = {};  // parameters whose names begin so are not trained
+  int threads = 0;                       // 0: all cores
+
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+REPRISE_API std::string to_json(const Recipe& recipe);
+REPRISE_API Recipe recipe_from_json(const std::string& text);
+
+/// The schedule of that name over so many steps, after warming up; an Error lists the names.
+REPRISE_API optim::Schedule schedule_named(const std::string& name, std::int64_t steps, std::int64_t warm_up = 0);
+/// Those names, separated by commas.
+REPRISE_API std::string schedule_names();
+
+/// Bytes that this process may still take: what the machine has available and what its cgroups allow, the least.
+REPRISE_API std::int64_t available_memory();
+
+struct TrainerOptions {
+  Recipe recipe;
+  /// Bytes for everything: the step with parameters and optimizer, samples held in memory, the next batch, evaluation.
+  /// A size, a share such as "50%" of what the run takes without limit, or "auto": nine tenths of available_memory().
+  std::string budget = "100%";
+  bool check_finite = true;
+  double time_limit = 10;  // seconds to search for a plan
+  bool measure = true;
+  std::shared_ptr<Profile> profile = {};
+  std::string save = {};                  // a folder for snapshots
+  std::int64_t save_every = 0;            // steps; 0: at the end only
+  int keep = 3;                           // newest snapshots that stay, besides the best
+  std::vector<std::string> metrics = {};  // files that get a line a step: .csv or .jsonl
+};
+
+/// Nothing fits the run's budget. The message and smallest_budget are of the whole run.
+class REPRISE_API RunDoesNotFit : public NoScheduleFits {
+ public:
+  RunDoesNotFit(const std::string& why, std::int64_t smallest, std::int64_t asked)
+      : NoScheduleFits(why, smallest), budget(asked) {}
+  std::int64_t budget;
+};
+
+/// What evaluating on the samples that validate gave.
+struct Evaluation {
+  std::int64_t step = 0;
+  double loss = 0;
+  double accuracy = 0;  // share of right answers; NaN where there are no classes
+};
+
+/// How far a run is.
+struct TrainingStatus {
+  std::int64_t step = 0, steps = 0;  // done, in all
+  double epoch = 0;
+  double loss = 0, smooth_loss = 0, lr = 0;
+  double seconds = 0;                         // of training so far, over all resumptions
+  double step_seconds = 0;                    // of the last step
+  std::optional<Evaluation> evaluation = {};  // the newest
+};
+
+/// A snapshot to go on from.
+struct Resumable {
+  std::string path;
+  std::int64_t step = 0;
+  Recipe recipe;
+  io::Snapshot snapshot;
+  std::vector<std::string> passed_over;  // why newer ones cannot be used
+};
+/// The newest snapshot of the folder that is whole; nothing if there is none. Throws Error where there are some and
+/// none is whole.
+REPRISE_API std::optional<Resumable> newest_snapshot(const std::string& folder);
+
+enum class TrainingEnd { finished, stopped_early, interrupted };
+
+/// What the run of a trainer tells as it goes; each may be empty.
+struct TrainingWatch {
+  std::function<void(const TrainingStatus&)> on_step = {}, on_evaluation = {};
+  std::function<void(const std::string& path)> on_save = {};
+  std::function<bool()> should_stop = {};  // asked after every step: true saves and ends the run
+};
+
+/// How the bytes of the budget are used.
+struct TrainingMemory {
+  std::int64_t budget = 0;
+  std::int64_t data = 0;        // samples in memory and the next batch
+  std::int64_t step = 0;        // the step's arena
+  std::int64_t evaluation = 0;  // what evaluating takes beside parameters and optimizer state, which stay
+  std::int64_t unlimited = 0;   // what a run takes that recomputes nothing
+  std::int64_t smallest = 0;    // the smallest budget
+};
+
+/// One training run.
+class REPRISE_API Trainer {
+ public:
+  /// Makes the model, opens the data and plans. Throws RunDoesNotFit.
+  explicit Trainer(TrainerOptions options);
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+
+  /// With every choice made that was left open.
+  const Recipe& recipe() const;
+  const BuiltInModel& model() const;
+  TrainStep& step();
+  const PlanResult& plan() const;
+  TrainingMemory memory() const;
+  std::int64_t sample_count() const;
+  std::int64_t steps_per_epoch() const;
+
+  /// Takes over weights by name; a missing one or one of another type is an Error.
+  void load_weights(const io::NamedTensors& weights);
+  io::NamedTensors weights() const;
+  /// Goes back to a snapshot of a run with this recipe, whose steps may be more.
+  void restore(const Resumable& from);
+
+  /// Trains to the end. Throws NotFinite, before which the state is saved.
+  TrainingEnd run(const TrainingWatch& watch = {});
+  /// Evaluates now.
+  std::optional<Evaluation> evaluate();
+
+  const std::vector<double>& losses() const;  // of every step since the beginning
+  const std::vector<Evaluation>& evaluations() const;
+  std::optional<Evaluation> best() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A change to the run that would fit the budget.
+struct Remedy {
+  std::string change;         // "--batch 8"
+  std::int64_t smallest = 0;  // the smallest budget then
+  bool fits = false;
+  double slow_down = 1;  // of a sample, beside an unlimited run of the same recipe; by estimates
+};
+/// What could be done where nothing fits, cheapest first: those that fit, then those that come nearest.
+REPRISE_API std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget);
+
+}  // namespace reprise

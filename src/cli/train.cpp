@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// `reprise train`: trains a built-in model on data within a budget.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/memory.h"
+#include "cli/planning.h"
+#include "cli/train_command.h"
+#include "cli/verbs.h"
+
+namespace reprise::cli {
+namespace {
+
+volatile std::sig_atomic_t signal_caught = 0;
+
+// The step is finished first. A second signal ends the process at once.
+void finish_step_at_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int number) { signal_caught = number; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::string time_words(double seconds) {
+  auto s = static_cast<std::int64_t>(seconds);
+  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+  return fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+std::string accuracy_words(const Evaluation& e) {
+  return std::isnan(e.accuracy) ? std::string() : fmt::format(" ({:.2f} %)", 100 * e.accuracy);
+}
+
+// What the run says while it goes.
+class Conversation {
+ public:
+  Conversation(const TrainCommand& command, const Trainer& trainer, const MemoryWatch& memory)
+      : quiet_(command.quiet), batch_(trainer.recipe().batch), budget_(trainer.memory().budget), memory_(memory) {}
+
+  void step(const TrainingStatus& s) {
+    seconds_.push_back(s.step_seconds);
+    if (quiet_) return;
+    double per_step = recent_seconds();
+    std::string line = fmt::format("step {}/{} | epoch {:.2f} | loss {:.4f}", s.step, s.steps, s.epoch, s.smooth_loss);
+    if (s.evaluation) line += fmt::format(" | val {:.4f}{}", s.evaluation->loss, accuracy_words(*s.evaluation));
+    line += fmt::format(" | {:.0f} samples/s | {} left", static_cast<double>(batch_) / per_step,
+                        time_words(per_step * static_cast<double>(s.steps - s.step)));
+    line += fmt::format(" | {} of {}", format_bytes(now_resident() - memory_.before()), format_bytes(budget_));
+    progress_.show(line, static_cast<double>(s.step) / static_cast<double>(s.steps));
+  }
+  void evaluation(const TrainingStatus& s) {
+    if (quiet_) return;
+    progress_.clear();
+    fmt::print(stderr, "step {}: loss {:.4f}, validation loss {:.4f}{}\n", s.step, s.smooth_loss, s.evaluation->loss,
+               accuracy_words(*s.evaluation));
+  }
+  void say(const std::string& text) {
+    if (quiet_) return;
+    progress_.clear();
+    fmt::print(stderr, "{}\n", text);
+  }
+  const std::vector<double>& seconds() const { return seconds_; }
+  void clear() { progress_.clear(); }
+
+ private:
+  double recent_seconds() const {
+    std::size_t count = std::min<std::size_t>(seconds_.size(), 20);
+    double sum = 0;
+    for (std::size_t i = seconds_.size() - count; i < seconds_.size(); ++i) sum += seconds_[i];
+    return std::max(1e-9, sum / static_cast<double>(count));
+  }
+
+  bool quiet_;
+  std::int64_t batch_, budget_;
+  const MemoryWatch& memory_;
+  std::vector<double> seconds_;
+  Progress progress_;
+};
+
+std::string intention(const Trainer& trainer) {
+  const Recipe& r = trainer.recipe();
+  const PlanResult& plan = trainer.plan();
+  TrainingMemory m = trainer.memory();
+  std::string text =
+      fmt::format("{} on {}: {} parameters, {} samples, {} steps of {} ({:.1f} epochs)\n", r.model,
+                  r.data.empty() ? "shipped data" : r.data, trainer.model().parameter_count(), trainer.sample_count(),
+                  r.steps, r.batch, static_cast<double>(r.steps) / static_cast<double>(trainer.steps_per_epoch()));
+  text += fmt::format("  budget {} of {} that a run without limit takes; the smallest possible is {}\n",
+                      format_bytes(m.budget), format_bytes(m.unlimited), format_bytes(m.smallest));
+  text += fmt::format("  step {}, data {}, evaluation {}\n", format_bytes(m.step), format_bytes(m.data),
+                      m.evaluation > 0 ? format_bytes(m.evaluation) : "none");
+  text += fmt::format(
+      "  {} of {} values recomputed, a step takes x{:.3f} the time, at most {:.1f} % above the best possible",
+      plan.recomputed, plan.value_count, 1 + plan.overhead(), 100 * plan.gap());
+  if (r.accumulate > 1) text += fmt::format("\n  batches are worked through in {} parts", r.accumulate);
+  return text;
+}
+
+nlohmann::ordered_json plan_json(const Trainer& trainer) {
+  TrainingMemory m = trainer.memory();
+  const PlanResult& plan = trainer.plan();
+  return {{"model", trainer.recipe().model},
+          {"params", trainer.model().parameter_count()},
+          {"budget_bytes", m.budget},
+          {"unlimited_bytes", m.unlimited},
+          {"min_budget_bytes", m.smallest},
+          {"planned_peak_bytes", plan.peak},
+          {"arena_bytes", m.step},
+          {"data_bytes", m.data},
+          {"evaluation_bytes", m.evaluation},
+          {"recomputed", plan.recomputed},
+          {"overhead", plan.overhead()},
+          {"gap", plan.gap()},
+          {"plan_seconds", plan.seconds},
+          {"recipe", nlohmann::ordered_json::parse(to_json(trainer.recipe()))}};
+}
+
+nlohmann::ordered_json evaluation_json(const std::optional<Evaluation>& e) {
+  if (!e) return nullptr;
+  nlohmann::ordered_json accuracy = nullptr;
+  if (!std::isnan(e->accuracy)) accuracy = e->accuracy;
+  return {{"step", e->step}, {"loss", e->loss}, {"metric", accuracy}};
+}
+
+const char* words(TrainingEnd end) {
+  if (end == TrainingEnd::stopped_early) return "stopped early";
+  return end == TrainingEnd::interrupted ? "interrupted" : "finished";
+}
+
+void print_result(const TrainCommand& command, Trainer& trainer, const Measured& measured, TrainingEnd end) {
+  const std::vector<Evaluation>& evaluations = trainer.evaluations();
+  std::optional<Evaluation> last = evaluations.empty() ? std::nullopt : std::optional(evaluations.back());
+  if (command.json) {
+    nlohmann::ordered_json json = plan_json(trainer);
+    json["steps"] = trainer.losses().size();
+    json["losses"] = trainer.losses();
+    json["step_seconds"] = measured.step_seconds;
+    json["measured_peak_bytes"] = measured.tensor_peak;
+    json["rss_peak_bytes"] = measured.resident_peak;
+    json["recompute_seconds_share"] = measured.recompute_share;
+    json["end"] = words(end);
+    json["validation"] = evaluation_json(last);
+    json["best"] = evaluation_json(trainer.best());
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  fmt::print("{} after {} steps: loss {:.6f}", words(end), trainer.losses().size(),
+             trainer.losses().empty() ? 0 : trainer.losses().back());
+  if (last) fmt::print(", validation loss {:.6f}{}", last->loss, accuracy_words(*last));
+  if (trainer.best()) fmt::print(", best {:.6f} at step {}", trainer.best()->loss, trainer.best()->step);
+  fmt::print("\n  {:.4f} s a step, {:.1f} % of it recomputing; {} of {} resident above the start\n",
+             measured.step_seconds, 100 * measured.recompute_share, format_bytes(measured.resident_peak),
+             format_bytes(trainer.memory().budget));
+}
+
+// Keeps what the run folder needs besides snapshots.
+void write_plan(const TrainCommand& command, Trainer& trainer) {
+  if (command.save.empty()) return;
+  const PlanResult& plan = trainer.plan();
+  Graph graph = trainer.step().graph(trainer.model().batch);
+  SavedPlan saved{problem_of(graph, {.measure = !command.estimate, .profile = command.times}),
+                  plan.schedule,
+                  plan.layout,
+                  plan.budget,
+                  plan.peak,
+                  plan.cost,
+                  plan.lower_bound};
+  std::filesystem::create_directories(command.save);
+  write_file(command.save + "/plan.json", to_json(saved));
+}
+
+Status train(TrainCommand& command) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  warm_up();
+  MemoryWatch memory;
+  std::optional<Resumable> from = resumed(command);
+  command.times = std::make_shared<Profile>();
+  bool has_profile = !command.profile.empty();
+  if (has_profile && std::filesystem::exists(command.profile)) *command.times = Profile::load(command.profile);
+  Trainer trainer(trainer_options(command, from));
+  if (has_profile) command.times->save(command.profile);
+  if (command.dry_run) {
+    fmt::print("{}\n", command.json ? plan_json(trainer).dump() : intention(trainer));
+    return done;
+  }
+  Conversation conversation(command, trainer, memory);
+  conversation.say(intention(trainer));
+  if (!command.weights_in.empty()) trainer.load_weights(io::load_tensors(command.weights_in));
+  if (from) {
+    trainer.restore(*from);
+    conversation.say(fmt::format("going on from '{}', step {}", from->path, from->step));
+    from.reset();
+  }
+  write_plan(command, trainer);
+  memory.arena_is_next();
+  finish_step_at_signals();
+  TrainingEnd end = trainer.run({.on_step = [&](const TrainingStatus& s) { conversation.step(s); },
+                                 .on_evaluation = [&](const TrainingStatus& s) { conversation.evaluation(s); },
+                                 .should_stop = [] { return signal_caught != 0; }});
+  conversation.clear();
+  if (!command.weights_out.empty()) io::save_tensors(command.weights_out, trainer.weights());
+  print_result(command, trainer, memory.measure(trainer.step(), conversation.seconds()), end);
+  return end == TrainingEnd::interrupted ? static_cast<Status>(128 + signal_caught) : done;
+}
+
+// Says what would fit.
+void explain(const TrainCommand& command, const RunDoesNotFit& e) {
+  fmt::print(stderr, "reprise: {}\n", e.what());
+  std::optional<Resumable> from = command.resume.empty() ? std::nullopt : newest_snapshot(command.resume);
+  for (const Remedy& r : remedies(trainer_options(command, from), e.budget)) {
+    if (r.fits)
+      fmt::print(stderr, "  {} fits (at least {}), at x{:.2f} the time a sample\n", r.change, format_bytes(r.smallest),
+                 r.slow_down);
+    else
+      fmt::print(stderr, "  {} needs {} at least\n", r.change, format_bytes(r.smallest));
+  }
+}
+
+Status run_train(TrainCommand& command) try { return train(command); } catch (const RunDoesNotFit& e) {
+  explain(command, e);
+  return does_not_fit;
+} catch (const NotFinite& e) {
+  fmt::print(stderr, "reprise: {}\n", e.what());
+  return diverged;
+}
+
+}  // namespace
+
+std::function<Status()> add_train(CLI::App& verb) {
+  auto command = std::make_shared<TrainCommand>();
+  add_train_options(verb, *command);
+  return [command] { return run_train(*command); };
+}
+
+}  // namespace reprise::cli

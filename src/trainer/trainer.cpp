@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reprise/trainer.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "trainer/evaluator.h"
+#include "trainer/metrics.h"
+#include "trainer/run_state.h"
+#include "trainer/setup.h"
+#include "trainer/snapshots.h"
+
+namespace reprise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+StepOptions step_options(const TrainerOptions& o) {
+  StepOptions options{.accumulate = o.recipe.accumulate,
+                      .clip_norm = o.recipe.clip_norm,
+                      .clip_value = o.recipe.clip_value,
+                      .check_finite = o.check_finite,
+                      .measure = o.measure,
+                      .profile = o.profile,
+                      .timeline = true};
+  options.planning.time_limit = o.time_limit;
+  return options;
+}
+
+void use_threads(Recipe& recipe) {
+  if (recipe.threads > 0) omp_set_num_threads(recipe.threads);
+  recipe.threads = omp_get_max_threads();
+}
+
+// Every choice that was left open, now that the number of batches is known.
+void settle(Recipe& r, std::int64_t batches_per_epoch) {
+  if (r.steps == 0 && r.epochs > 0)
+    r.steps = std::max<std::int64_t>(1, std::llround(r.epochs * static_cast<double>(batches_per_epoch)));
+  if (r.steps == 0) r.steps = 1000;
+  if (r.schedule_steps == 0) r.schedule_steps = r.steps;
+  if (r.evaluate_every == 0) r.evaluate_every = std::max<std::int64_t>(1, r.steps / 10);
+  if (r.validate_samples == 0) r.validate_samples = 1024;
+}
+
+data::Split split_for(const Recipe& recipe, const data::Dataset& data) {
+  if (!(recipe.validation >= 0 && recipe.validation < 1))
+    fail("[train] {} of the samples cannot validate: give a share from 0 to below 1", recipe.validation);
+  if (recipe.validation == 0) return {data, {}};
+  return data::split(data, recipe.validation, recipe.seed);
+}
+
+}  // namespace
+
+struct Trainer::Impl {
+  TrainerOptions options;
+  data::Dataset data;
+  BuiltInModel model;
+  data::Split split;
+  data::Batches batches;
+  std::optional<TrainStep> step = {};
+  std::optional<Evaluator> evaluator = {};
+  TrainingMemory memory = {};
+  RunState state = {};
+  std::vector<MetricsFile> metrics = {};
+  Clock::time_point began = {};
+  std::int64_t saved_at = -1;  // the step of the last snapshot
+
+  explicit Impl(TrainerOptions o)
+      : options(std::move(o)),
+        data(load_data(options.recipe)),
+        model(model_for(options.recipe, data)),
+        split(split_for(options.recipe, data)),
+        batches(split.train, model.batch[0].shape[0], options.recipe.seed) {
+    Recipe& recipe = options.recipe;
+    recipe.batch = model.batch[0].shape[0];
+    recipe.lr = model.rule.rate;
+    settle(recipe, batches.per_epoch());
+    model.rule.schedule = schedule_named(recipe.schedule, recipe.schedule_steps, recipe.warm_up);
+    memory.data = data.bytes + batches.buffer_bytes();
+    plan();
+    recipe.accumulate = step->parts();
+    if (!options.save.empty()) options.metrics.push_back(options.save + "/metrics.jsonl");
+  }
+
+  const Recipe& recipe() const { return options.recipe; }
+
+  std::int64_t budget() {
+    if (options.budget == "auto") return available_memory() / 10 * 9;
+    if (options.budget.find('%') != std::string::npos) {
+      TrainStep free(model.loss, model.parameters, model.rule, step_options(options));
+      free.compile(model.batch);
+      memory.unlimited = free.arena_bytes() + memory.data;
+    }
+    return parse_bytes(options.budget, memory.unlimited);
+  }
+
+  void plan() {
+    memory.budget = budget();
+    StepOptions o = step_options(options);
+    o.budget = std::max<std::int64_t>(1, memory.budget - memory.data);
+    step.emplace(model.loss, model.parameters, model.rule, o);
+    try {
+      step->compile(model.batch);
+    } catch (const NoScheduleFits& e) {
+      refuse(e.smallest_budget + memory.data, fmt::format("{} of it for samples and the next batch; the step alone: {}",
+                                                          format_bytes(memory.data), e.what()));
+    }
+    memory.step = step->arena_bytes();
+    memory.smallest = step->plan().min_budget + memory.data;
+    if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
+    if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
+  }
+
+  [[noreturn]] void refuse(std::int64_t smallest, const std::string& why) const {
+    throw RunDoesNotFit(fmt::format("[train] nothing fits {}: the smallest budget is {}, {}",
+                                    format_bytes(memory.budget), format_bytes(smallest), why),
+                        smallest, memory.budget);
+  }
+
+  // Between steps only state needs memory: the rest of the budget is free for evaluating.
+  void plan_evaluation() {
+    CompileOptions o{.budget = memory.budget - memory.data - step->pinned_bytes(),
+                     .measure = options.measure,
+                     .profile = options.profile};
+    o.planning.time_limit = options.time_limit;
+    try {
+      evaluator.emplace(model, split.validation, recipe().validate_samples, o);
+    } catch (const NoScheduleFits& e) {
+      refuse(e.smallest_budget + memory.data + step->pinned_bytes(),
+             fmt::format("for evaluating beside parameters and optimizer state, which --validation 0 does without: {}",
+                         e.what()));
+    }
+    memory.evaluation = evaluator->arena_bytes();
+  }
+
+  std::optional<Evaluation> evaluate() {
+    if (!evaluator) return std::nullopt;
+    step->give_back();
+    Evaluation found = evaluator->run();
+    found.step = done();
+    return found;
+  }
+
+  std::int64_t done() const { return static_cast<std::int64_t>(state.losses.size()); }
+
+  TrainingStatus status(double step_seconds) const {
+    auto n = static_cast<double>(done());
+    TrainingStatus s{.step = done(),
+                     .steps = recipe().steps,
+                     .epoch = n / static_cast<double>(batches.per_epoch()),
+                     .loss = state.losses.empty() ? 0 : state.losses.back(),
+                     .smooth_loss = state.smooth_loss(),
+                     .lr = model.rule.rate_at(std::max<std::int64_t>(0, done() - 1)),
+                     .seconds = state.seconds + seconds_since(began),
+                     .step_seconds = step_seconds};
+    if (!state.evaluations.empty()) s.evaluation = state.evaluations.back();
+    return s;
+  }
+
+  void one_step(const TrainingWatch& watch) {
+    Clock::time_point start = Clock::now();
+    Tensor batch[] = {step->batch(0), step->batch(1)};
+    batches.next(batch);
+    state.add(step->run(batch));
+    TrainingStatus now = status(seconds_since(start));
+    for (MetricsFile& file : metrics) file.add_step(now);
+    if (watch.on_step) watch.on_step(now);
+  }
+
+  // Whether this is the best so far.
+  bool note_evaluation(const TrainingWatch& watch) {
+    std::optional<Evaluation> found = evaluate();
+    if (!found) return false;
+    bool is_best = state.note(*found);
+    TrainingStatus now = status(0);
+    for (MetricsFile& file : metrics) file.add_evaluation(now, *found);
+    if (watch.on_evaluation) watch.on_evaluation(now);
+    return is_best;
+  }
+
+  void save(const TrainingWatch& watch) {
+    if (options.save.empty() || saved_at == done()) return;
+    std::string path = snapshot_path(options.save, done());
+    RunState now = state;
+    now.seconds += seconds_since(began);
+    save_run(path, recipe(), data.size, now, *step);
+    saved_at = done();
+    prune_snapshots(options.save, options.keep, state.best ? state.best->step : -1);
+    if (watch.on_save) watch.on_save(path);
+  }
+
+  void begin(const TrainingWatch& watch) {
+    began = Clock::now();
+    batches.seek(done());
+    if (!options.save.empty()) prepare_folder(options.save);
+    metrics.clear();
+    for (const std::string& path : options.metrics) metrics.emplace_back(path, done());
+    step->batch(0);  // takes the arena, with all state in it
+    save(watch);
+  }
+
+  bool is_due(std::int64_t every) const { return every > 0 && done() % every == 0; }
+
+  TrainingEnd run(const TrainingWatch& watch) {
+    begin(watch);
+    while (done() < recipe().steps) {
+      one_step(watch);
+      bool is_last = done() == recipe().steps;
+      bool is_best = (is_due(recipe().evaluate_every) || is_last) && note_evaluation(watch);
+      bool is_hopeless = recipe().patience > 0 && state.bad_evaluations >= recipe().patience;
+      bool is_stopped = watch.should_stop && watch.should_stop();
+      if (is_best || is_last || is_hopeless || is_stopped || is_due(options.save_every)) save(watch);
+      if (is_hopeless && !is_last) return TrainingEnd::stopped_early;
+      if (is_stopped && !is_last) return TrainingEnd::interrupted;
+    }
+    return TrainingEnd::finished;
+  }
+};
+
+Trainer::Trainer(TrainerOptions options) {
+  use_threads(options.recipe);
+  impl_ = std::make_unique<Impl>(std::move(options));
+}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+
+const Recipe& Trainer::recipe() const { return impl_->recipe(); }
+const BuiltInModel& Trainer::model() const { return impl_->model; }
+TrainStep& Trainer::step() { return *impl_->step; }
+const PlanResult& Trainer::plan() const { return impl_->step->plan(); }
+TrainingMemory Trainer::memory() const { return impl_->memory; }
+std::int64_t Trainer::sample_count() const { return impl_->data.size; }
+std::int64_t Trainer::steps_per_epoch() const { return impl_->batches.per_epoch(); }
+const std::vector<double>& Trainer::losses() const { return impl_->state.losses; }
+const std::vector<Evaluation>& Trainer::evaluations() const { return impl_->state.evaluations; }
+std::optional<Evaluation> Trainer::best() const { return impl_->state.best; }
+std::optional<Evaluation> Trainer::evaluate() { return impl_->evaluate(); }
+
+TrainingEnd Trainer::run(const TrainingWatch& watch) {
+  try {
+    TrainingEnd end = impl_->run(watch);
+    impl_->state.seconds += seconds_since(impl_->began);
+    return end;
+  } catch (const NotFinite&) {
+    impl_->save(watch);
+    throw;
+  }
+}
+
+void Trainer::restore(const Resumable& from) {
+  impl_->step->batch(0);
+  impl_->state = load_run(from, impl_->data.size, *impl_->step);
+  if (impl_->done() > recipe().steps)
+    fail("[train] '{}' is of step {}, the run is to end at {}: ask for more steps", from.path, from.step,
+         recipe().steps);
+  impl_->saved_at = std::filesystem::path(from.path).parent_path() == impl_->options.save ? from.step : -1;
+}
+
+void Trainer::load_weights(const io::NamedTensors& weights) {
+  for (const nn::Named& p : impl_->model.parameters) {
+    auto found = std::ranges::find(weights, p.name, [](const auto& w) { return w.first; });
+    if (found == weights.end()) fail("[train] the weights hold no '{}', which {} needs", p.name, recipe().model);
+    if (found->second.type() != p.parameter.type())
+      fail("[train] the weights hold '{}' as {}, {} needs {}", p.name, to_string(found->second.type()), recipe().model,
+           to_string(p.parameter.type()));
+    nn::Parameter(p.parameter).set(found->second);
+  }
+}
+
+io::NamedTensors Trainer::weights() const {
+  io::NamedTensors all;
+  for (const nn::Named& p : impl_->model.parameters) all.emplace_back(p.name, p.parameter.value());
+  return all;
+}
+
+}  // namespace reprise
