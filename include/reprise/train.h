@@ -18,6 +18,10 @@
 
 namespace reprise {
 
+/// What must be finite before a step changes anything; NotFinite is thrown otherwise. For gradients all updates wait
+/// for all of them, which are held meanwhile, or computed twice where the plan finds that cheaper.
+enum class FiniteCheck : std::uint8_t { off, loss, gradients };  // gradients: the loss too
+
 struct StepOptions {
   /// Bytes for everything: parameters, optimizer state, gradients, activations, the batch, every kernel's scratch.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
@@ -26,9 +30,7 @@ struct StepOptions {
   int accumulate = 1;
   double clip_norm = 0;   // largest norm of all gradients together, which are then all held at once; 0: any
   double clip_value = 0;  // largest magnitude of an element of a gradient; 0: any
-  /// A loss or gradient that is NaN or infinite throws NotFinite before anything changes: updates wait until all
-  /// gradients are known to be finite, so that gradients are held, or computed twice, where the plan finds it cheaper.
-  bool check_finite = false;
+  FiniteCheck check_finite = FiniteCheck::off;
   // As in CompileOptions.
   PlanOptions planning = {};
   bool measure = true;

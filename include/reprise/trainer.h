@@ -64,7 +64,8 @@ struct TrainerOptions {
   /// Bytes for everything: the step with parameters and optimizer, samples held in memory, the next batch, evaluation.
   /// A size, a share such as "50%" of what the run takes without limit, or "auto": nine tenths of available_memory().
   std::string budget = "100%";
-  bool check_finite = true;
+  /// Nothing: gradients if that fits the budget, else the loss alone.
+  std::optional<FiniteCheck> check_finite = {};
   double time_limit = 10;  // seconds to search for a plan
   bool measure = true;
   std::shared_ptr<Profile> profile = {};
@@ -145,6 +146,7 @@ class REPRISE_API Trainer {
   TrainStep& step();
   const PlanResult& plan() const;
   TrainingMemory memory() const;
+  FiniteCheck check_finite() const;
   std::int64_t sample_count() const;
   std::int64_t steps_per_epoch() const;
 

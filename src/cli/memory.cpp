@@ -28,8 +28,6 @@ double recompute_share(const std::vector<Moment>& timeline) {
 
 }  // namespace
 
-std::int64_t now_resident() { return status_bytes("VmRSS"); }
-
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
@@ -42,7 +40,7 @@ void warm_up() {
   step.run(model.random_batch(1));
 }
 
-MemoryWatch::MemoryWatch() : before_(now_resident()) {
+MemoryWatch::MemoryWatch() : before_(status_bytes("VmRSS")) {
   std::ofstream("/proc/self/clear_refs") << "5";  // the kernel forgets the largest resident size so far
   reset_memory_peak();
 }

@@ -9,7 +9,6 @@
 
 namespace reprise::cli {
 
-std::int64_t now_resident();
 double median(std::vector<double> values);
 
 /// Loads the kernel libraries and starts their threads, which are no part of a model.
@@ -26,8 +25,6 @@ struct Measured {
 class MemoryWatch {
  public:
   MemoryWatch();
-  /// Resident bytes when it was made.
-  std::int64_t before() const { return before_; }
   /// Planning is over; from here on tensors add to the arena.
   void arena_is_next();
   Measured measure(const TrainStep& step, const std::vector<double>& seconds) const;

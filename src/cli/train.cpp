@@ -13,6 +13,8 @@
 #include "cli/planning.h"
 #include "cli/train_command.h"
 #include "cli/verbs.h"
+#include "io/file.h"
+#include "trainer/snapshots.h"
 
 namespace reprise::cli {
 namespace {
@@ -41,8 +43,11 @@ std::string accuracy_words(const Evaluation& e) {
 // What the run says while it goes.
 class Conversation {
  public:
-  Conversation(const TrainCommand& command, const Trainer& trainer, const MemoryWatch& memory)
-      : quiet_(command.quiet), batch_(trainer.recipe().batch), budget_(trainer.memory().budget), memory_(memory) {}
+  Conversation(const TrainCommand& command, const Trainer& trainer)
+      : quiet_(command.quiet),
+        batch_(trainer.recipe().batch),
+        budget_(trainer.memory().budget),
+        in_use_(trainer.memory().step + trainer.memory().data) {}
 
   void step(const TrainingStatus& s) {
     seconds_.push_back(s.step_seconds);
@@ -52,7 +57,7 @@ class Conversation {
     if (s.evaluation) line += fmt::format(" | val {:.4f}{}", s.evaluation->loss, accuracy_words(*s.evaluation));
     line += fmt::format(" | {:.0f} samples/s | {} left", static_cast<double>(batch_) / per_step,
                         time_words(per_step * static_cast<double>(s.steps - s.step)));
-    line += fmt::format(" | {} of {}", format_bytes(now_resident() - memory_.before()), format_bytes(budget_));
+    line += fmt::format(" | {} of {}", format_bytes(in_use_), format_bytes(budget_));
     progress_.show(line, static_cast<double>(s.step) / static_cast<double>(s.steps));
   }
   void evaluation(const TrainingStatus& s) {
@@ -78,8 +83,7 @@ class Conversation {
   }
 
   bool quiet_;
-  std::int64_t batch_, budget_;
-  const MemoryWatch& memory_;
+  std::int64_t batch_, budget_, in_use_;
   std::vector<double> seconds_;
   Progress progress_;
 };
@@ -99,6 +103,9 @@ std::string intention(const Trainer& trainer) {
   text += fmt::format(
       "  {} of {} values recomputed, a step takes x{:.3f} the time, at most {:.1f} % above the best possible",
       plan.recomputed, plan.value_count, 1 + plan.overhead(), 100 * plan.gap());
+  if (trainer.check_finite() == FiniteCheck::loss)
+    text +=
+        "\n  only the loss is checked to be finite before the weights change; --check-finite on asks for gradients too";
   if (r.accumulate > 1) text += fmt::format("\n  batches are worked through in {} parts", r.accumulate);
   return text;
 }
@@ -155,9 +162,9 @@ void print_result(const TrainCommand& command, Trainer& trainer, const Measured&
              trainer.losses().empty() ? 0 : trainer.losses().back());
   if (last) fmt::print(", validation loss {:.6f}{}", last->loss, accuracy_words(*last));
   if (trainer.best()) fmt::print(", best {:.6f} at step {}", trainer.best()->loss, trainer.best()->step);
-  fmt::print("\n  {:.4f} s a step, {:.1f} % of it recomputing; {} of {} resident above the start\n",
-             measured.step_seconds, 100 * measured.recompute_share, format_bytes(measured.resident_peak),
-             format_bytes(trainer.memory().budget));
+  fmt::print("\n  {:.4f} s a step, {:.1f} % of it recomputing; budget {}, tensors {}, the process {} above its start\n",
+             measured.step_seconds, 100 * measured.recompute_share, format_bytes(trainer.memory().budget),
+             format_bytes(measured.tensor_peak), format_bytes(measured.resident_peak));
 }
 
 // Keeps what the run folder needs besides snapshots.
@@ -172,12 +179,16 @@ void write_plan(const TrainCommand& command, Trainer& trainer) {
                   plan.peak,
                   plan.cost,
                   plan.lower_bound};
-  std::filesystem::create_directories(command.save);
-  write_file(command.save + "/plan.json", to_json(saved));
+  prepare_folder(command.save);
+  std::string text = to_json(saved);
+  io::OutputFile file("train", command.save + "/plan.json");
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
 }
 
 Status train(TrainCommand& command) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   warm_up();
   MemoryWatch memory;
   std::optional<Resumable> from = resumed(command);
@@ -190,7 +201,7 @@ Status train(TrainCommand& command) {
     fmt::print("{}\n", command.json ? plan_json(trainer).dump() : intention(trainer));
     return done;
   }
-  Conversation conversation(command, trainer, memory);
+  Conversation conversation(command, trainer);
   conversation.say(intention(trainer));
   if (!command.weights_in.empty()) trainer.load_weights(io::load_tensors(command.weights_in));
   if (from) {
@@ -214,12 +225,14 @@ Status train(TrainCommand& command) {
 void explain(const TrainCommand& command, const RunDoesNotFit& e) {
   fmt::print(stderr, "reprise: {}\n", e.what());
   std::optional<Resumable> from = command.resume.empty() ? std::nullopt : newest_snapshot(command.resume);
-  for (const Remedy& r : remedies(trainer_options(command, from), e.budget)) {
+  std::vector<Remedy> found = remedies(trainer_options(command, from), e.budget);
+  bool some_fit = std::ranges::any_of(found, &Remedy::fits);
+  for (const Remedy& r : found) {
     if (r.fits)
       fmt::print(stderr, "  {} fits (at least {}), at x{:.2f} the time a sample\n", r.change, format_bytes(r.smallest),
                  r.slow_down);
-    else
-      fmt::print(stderr, "  {} needs {} at least\n", r.change, format_bytes(r.smallest));
+    else if (!some_fit)
+      fmt::print(stderr, "  {} does not fit either: it needs {}\n", r.change, format_bytes(r.smallest));
   }
 }
 

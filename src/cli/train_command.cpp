@@ -92,8 +92,9 @@ void add_learning_options(CLI::App& verb, TrainCommand& c) {
   add_option(verb, "--freeze", c.freeze, "Do not train parameters whose names begin so",
              {.type = "PREFIX", .delimiter = ','});
   add_option(verb, "--check-finite", c.check_finite,
-             "on: a loss or gradient that is NaN or infinite stops the run before the weights change, with status 4",
-             {.check = one_of("on,off"), .shows_default = true});
+             "on: a loss or gradient that is NaN or infinite stops the run before the weights change, with status 4; "
+             "loss: only the loss is checked; auto: on if it fits the budget, else loss; off",
+             {.check = one_of("auto,on,loss,off"), .shows_default = true});
   add_option(verb, "--validation", c.validation, "Share of the samples that validate; 0.1 if left out, 0: none",
              {.check = is_share()});
   add_option(verb, "--validate-samples", c.validate_samples, "How many of them at each evaluation; 1024 if left out",
@@ -127,6 +128,12 @@ void add_planning_options(CLI::App& verb, TrainCommand& c) {
   add_flag(verb, "--dry-run", c.dry_run, "Show what the run would be, and stop there");
   add_flag(verb, "--quiet", c.quiet, "Say nothing while it runs");
   add_flag(verb, "--json", c.json, "Print JSON on standard output and nothing else there");
+}
+
+std::optional<FiniteCheck> check_named(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  if (name == "on") return FiniteCheck::gradients;
+  return name == "loss" ? FiniteCheck::loss : FiniteCheck::off;
 }
 
 // What the command gives replaces what the recipe has; what defines the run's numbers from the start may not change.
@@ -215,7 +222,7 @@ TrainerOptions trainer_options(const TrainCommand& c, const std::optional<Resuma
   Merge::free(c.threads > 0, c.threads, r.threads);
   return {.recipe = r,
           .budget = c.budget,
-          .check_finite = c.check_finite == "on",
+          .check_finite = check_named(c.check_finite),
           .time_limit = c.time_limit,
           .measure = !c.estimate,
           .profile = c.times,

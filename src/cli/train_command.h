@@ -18,7 +18,7 @@ struct TrainCommand {
   std::int64_t batch = 0, steps = 0, warm_up = -1, evaluate_every = 0, validate_samples = 0, patience = -1;
   std::int64_t seed = -1, save_every = 0;
   double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 10;
-  std::string check_finite = "on", save, resume, weights_in, weights_out, profile;
+  std::string check_finite = "auto", save, resume, weights_in, weights_out, profile;
   std::vector<std::string> metrics, freeze;
   int keep = 3, threads = 0;
   bool estimate = false, dry_run = false, quiet = false, json = false;

@@ -34,7 +34,8 @@ class StepRecorder {
     }
     std::int32_t last_part = total.graph()->size();
     Value rate = step_.rate.in(total);
-    if (options_.check_finite) rate = guarded(total, slopes, rate);
+    if (options_.check_finite != FiniteCheck::off)
+      rate = guarded(total, options_.check_finite == FiniteCheck::gradients ? slopes : Values{}, rate);
     update(total, clipped(slopes), rate);
     name_backward(*total.graph(), last_part);
     name_states(*total.graph(), step_);

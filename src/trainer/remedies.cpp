@@ -11,7 +11,6 @@ namespace {
 struct Trial {
   std::string change;
   Recipe recipe;
-  bool check_finite = true;
 };
 
 class Trials {
@@ -31,10 +30,10 @@ class Trials {
                    {.accumulate = trial.recipe.accumulate,
                     .clip_norm = trial.recipe.clip_norm,
                     .clip_value = trial.recipe.clip_value,
-                    .check_finite = trial.check_finite});
+                    .check_finite = options_.check_finite.value_or(FiniteCheck::loss)});
     std::int64_t data = data_.bytes + model.batch[0].bytes() + model.batch[1].bytes();
     CompileOptions o{.budget = std::max<std::int64_t>(1, budget_ - data), .measure = false};
-    o.planning.time_limit = 1;
+    o.planning.time_limit = 3;
     PlanResult r = reprise::plan(step.graph(model.batch), o);
     double per_sample = (r.feasible ? r.cost : r.base_cost) / static_cast<double>(size);
     return {trial.change, r.min_budget + data, r.feasible, per_sample};
@@ -68,26 +67,25 @@ std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget)
   Trials trials(options, budget);
   Recipe recipe = options.recipe;
   recipe.accumulate = std::max(1, recipe.accumulate);
-  double base = trials.plan({"", recipe, options.check_finite}).slow_down;  // not feasible: without recomputing
+  double base = trials.plan({"", recipe}).slow_down;  // not feasible: without recomputing
   std::vector<Remedy> found;
   try_until_fits(trials, found, trials.batch(), [&](std::int64_t k) -> std::optional<Trial> {
     if (trials.batch() % (k * recipe.accumulate) != 0) return std::nullopt;
-    Trial trial{fmt::format("--accumulate {}", k * recipe.accumulate), recipe, options.check_finite};
+    Trial trial{fmt::format("--accumulate {}", k * recipe.accumulate), recipe};
     trial.recipe.accumulate = static_cast<int>(k * recipe.accumulate);
     return trial;
   });
   try_until_fits(trials, found, trials.batch(), [&](std::int64_t k) -> std::optional<Trial> {
-    Trial trial{fmt::format("--batch {}", trials.batch() / k), recipe, options.check_finite};
+    Trial trial{fmt::format("--batch {}", trials.batch() / k), recipe};
     trial.recipe.batch = trials.batch() / k;
     trial.recipe.accumulate = 1;
     return trial;
   });
   if (trials.has_optimizer_state()) {
-    Trial trial{"--optimizer sgd", recipe, options.check_finite};
+    Trial trial{"--optimizer sgd", recipe};
     trial.recipe.optimizer = "sgd";
     found.push_back(trials.plan(trial));
   }
-  if (options.check_finite) found.push_back(trials.plan({"--check-finite off", recipe, false}));
   for (Remedy& r : found) r.slow_down /= base;
   std::ranges::stable_sort(found, [](const Remedy& a, const Remedy& b) {
     return std::tuple(!a.fits, a.fits ? a.slow_down : 0, a.smallest) <

@@ -22,11 +22,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-StepOptions step_options(const TrainerOptions& o) {
+StepOptions step_options(const TrainerOptions& o, FiniteCheck check) {
   StepOptions options{.accumulate = o.recipe.accumulate,
                       .clip_norm = o.recipe.clip_norm,
                       .clip_value = o.recipe.clip_value,
-                      .check_finite = o.check_finite,
+                      .check_finite = check,
                       .measure = o.measure,
                       .profile = o.profile,
                       .timeline = true};
@@ -67,6 +67,7 @@ struct Trainer::Impl {
   std::optional<TrainStep> step = {};
   std::optional<Evaluator> evaluator = {};
   TrainingMemory memory = {};
+  FiniteCheck check = FiniteCheck::gradients;
   RunState state = {};
   std::vector<MetricsFile> metrics = {};
   Clock::time_point began = {};
@@ -84,7 +85,15 @@ struct Trainer::Impl {
     settle(recipe, batches.per_epoch());
     model.rule.schedule = schedule_named(recipe.schedule, recipe.schedule_steps, recipe.warm_up);
     memory.data = data.bytes + batches.buffer_bytes();
-    plan();
+    check = options.check_finite.value_or(FiniteCheck::gradients);
+    memory.budget = budget();
+    try {
+      plan();
+    } catch (const RunDoesNotFit&) {
+      if (options.check_finite) throw;
+      check = FiniteCheck::loss;
+      plan();
+    }
     recipe.accumulate = step->parts();
     if (!options.save.empty()) options.metrics.push_back(options.save + "/metrics.jsonl");
   }
@@ -94,7 +103,7 @@ struct Trainer::Impl {
   std::int64_t budget() {
     if (options.budget == "auto") return available_memory() / 10 * 9;
     if (options.budget.find('%') != std::string::npos) {
-      TrainStep free(model.loss, model.parameters, model.rule, step_options(options));
+      TrainStep free(model.loss, model.parameters, model.rule, step_options(options, check));
       free.compile(model.batch);
       memory.unlimited = free.arena_bytes() + memory.data;
     }
@@ -102,8 +111,7 @@ struct Trainer::Impl {
   }
 
   void plan() {
-    memory.budget = budget();
-    StepOptions o = step_options(options);
+    StepOptions o = step_options(options, check);
     o.budget = std::max<std::int64_t>(1, memory.budget - memory.data);
     step.emplace(model.loss, model.parameters, model.rule, o);
     try {
@@ -113,9 +121,17 @@ struct Trainer::Impl {
                                                           format_bytes(memory.data), e.what()));
     }
     memory.step = step->arena_bytes();
-    memory.smallest = step->plan().min_budget + memory.data;
+    memory.smallest = smallest_step() + memory.data;
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
+  }
+
+  // A plan that need not recompute has not looked for the smallest budget.
+  std::int64_t smallest_step() const {
+    if (step->plan().recomputed > 0) return step->plan().min_budget;
+    CompileOptions o{.budget = 1, .measure = false};
+    o.planning.time_limit = std::min(2.0, options.time_limit);
+    return std::min(step->plan().min_budget, reprise::plan(step->graph(model.batch), o).min_budget);
   }
 
   [[noreturn]] void refuse(std::int64_t smallest, const std::string& why) const {
@@ -236,6 +252,7 @@ const Recipe& Trainer::recipe() const { return impl_->recipe(); }
 const BuiltInModel& Trainer::model() const { return impl_->model; }
 TrainStep& Trainer::step() { return *impl_->step; }
 const PlanResult& Trainer::plan() const { return impl_->step->plan(); }
+FiniteCheck Trainer::check_finite() const { return impl_->check; }
 TrainingMemory Trainer::memory() const { return impl_->memory; }
 std::int64_t Trainer::sample_count() const { return impl_->data.size; }
 std::int64_t Trainer::steps_per_epoch() const { return impl_->batches.per_epoch(); }
@@ -250,7 +267,8 @@ TrainingEnd Trainer::run(const TrainingWatch& watch) {
     impl_->state.seconds += seconds_since(impl_->began);
     return end;
   } catch (const NotFinite&) {
-    impl_->save(watch);
+    // With the loss alone checked the weights may have been spoilt by the step before.
+    if (impl_->check == FiniteCheck::gradients) impl_->save(watch);
     throw;
   }
 }

@@ -30,7 +30,10 @@ inline Outcome shell(const std::string& command) {
 }
 
 /// Runs `reprise arguments` in a shell.
-inline Outcome tool(const std::string& arguments) { return shell(std::string(REPRISE_TOOL) + " " + arguments); }
+inline Outcome tool(const std::string& arguments) {
+  std::string command = REPRISE_TOOL;
+  return shell(command.append(" ").append(arguments));
+}
 
 /// Standard error alone.
 inline Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }

@@ -57,7 +57,7 @@ NotFinite caught(F f) {
 
 TEST(CheckFinite, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   for (std::int64_t budget : {std::int64_t{1} << 40, std::int64_t{0}}) {
-    StepOptions options{.check_finite = true, .measure = false};
+    StepOptions options{.check_finite = FiniteCheck::gradients, .measure = false};
     if (budget == 0) {
       try {
         options.budget = 1;
@@ -80,24 +80,38 @@ TEST(CheckFinite, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
 }
 
 TEST(CheckFinite, NamesTheLayerOrTheBatchThatItCameFrom) {
-  StepOptions options{.check_finite = true, .measure = false};
+  StepOptions options{.check_finite = FiniteCheck::gradients, .measure = false};
   TrainStep step = fragile_step(options);
   step(varied(), one);
   EXPECT_EQ(caught([&] { step(rows(NAN), one); }).node, "batch.0");
-  NotFinite e = caught([&] { step(rows(1e38), one); });
-  EXPECT_NE(std::string(e.what()).find("'a.weight'"), std::string::npos) << e.what();
-  for (const nn::Named& s : step.state())
-    if (s.name == "b.weight") s.parameter.value().span<float>()[3] = INFINITY;
+  auto set = [&](const std::string& name, float value) {
+    for (const nn::Named& s : step.state())
+      if (s.name == name) s.parameter.value().span<float>()[3] = value;
+  };
+  set("a.weight", 3e38f);
+  NotFinite e = caught([&] { step(varied(), one); });
+  EXPECT_NE(std::string(e.what()).find("of 'a.weight'"), std::string::npos) << e.what();
+  set("b.weight", INFINITY);
   EXPECT_EQ(caught([&] { step(varied(), one); }).node, "b.weight");
 }
 
 TEST(CheckFinite, GivesTheSameBitsAsWithoutIt) {
   for (const optim::Rule& rule : {optim::Sgd{}.rule(), optim::Adam{}.rule()}) {
-    TrainStep with = fragile_step({.check_finite = true, .measure = false}, rule);
+    TrainStep with = fragile_step({.check_finite = FiniteCheck::gradients, .measure = false}, rule);
     TrainStep without = fragile_step({.measure = false}, rule);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(with(varied(), one), without(varied(), one));
     expect_unchanged(with, state_of(without));
   }
+}
+
+TEST(CheckFinite, OfTheLossAloneHoldsNoGradients) {
+  TrainStep loss = fragile_step({.check_finite = FiniteCheck::loss, .measure = false});
+  TrainStep off = fragile_step({.measure = false});
+  EXPECT_EQ(loss(varied(), one), off(varied(), one));
+  std::vector<Tensor> before = state_of(loss);
+  caught([&] { loss(rows(NAN), one); });
+  expect_unchanged(loss, before);
+  EXPECT_NO_THROW(loss(varied(), zero)) << "a gradient that is not finite passes";
 }
 
 TEST(CheckFinite, WorksWithPartsAndClipping) {
@@ -107,8 +121,9 @@ TEST(CheckFinite, WorksWithPartsAndClipping) {
   };
   auto net = std::make_shared<Plain>();
   Function loss = [net](const Values& v) -> Values { return {mean(log(net->a(v[0]) + 2))}; };
-  TrainStep step(loss, nn::parameters(*net), optim::Adam{}.rule(),
-                 {.accumulate = 2, .clip_norm = 1, .clip_value = 0.5, .check_finite = true, .measure = false});
+  TrainStep step(
+      loss, nn::parameters(*net), optim::Adam{}.rule(),
+      {.accumulate = 2, .clip_norm = 1, .clip_value = 0.5, .check_finite = FiniteCheck::gradients, .measure = false});
   step(varied());
   std::vector<Tensor> before = state_of(step);
   NotFinite e = caught([&] { step(rows(-1e4)); });

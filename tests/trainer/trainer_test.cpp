@@ -109,10 +109,12 @@ TEST(Snapshots, KeepsTheNewestAndTheBest) {
 }
 
 TEST(Trainer, GoesOnBitForBitUnderAnotherBudget) {
-  Trainer whole(small_run());
-  whole.run();
   TemporaryFolder folder;
-  TrainerOptions options = small_run(folder.path());
+  TrainerOptions options = small_run();
+  options.recipe.batch = 64;
+  Trainer whole(options);
+  whole.run();
+  options.save = folder.path();
   {
     Trainer first(options);
     int steps = 0;
@@ -122,8 +124,9 @@ TEST(Trainer, GoesOnBitForBitUnderAnotherBudget) {
   ASSERT_TRUE(from);
   EXPECT_EQ(from->step, 7);
   options.recipe = from->recipe;
-  options.budget = "60%";
+  options.budget = "90%";
   Trainer second(options);
+  EXPECT_GT(second.plan().recomputed, 0);
   second.restore(*from);
   EXPECT_EQ(second.run(), TrainingEnd::finished);
   EXPECT_EQ(second.losses(), whole.losses());
