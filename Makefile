@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow test-full bench check-torch bench-torch install format clean
+.PHONY: help demo build test test-slow test-kill test-full bench check-torch bench-torch install format clean
 PREFIX ?= /usr/local
 
 help:
@@ -8,6 +8,7 @@ help:
 	@echo "make test     install what is missing, build, and run every test"
 	@echo "make test-slow   ten times the random planning problems of make test"
 	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
+	@echo "make test-kill   thirty times: kill a training run at a random moment, and resume it"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
 	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
@@ -38,6 +39,12 @@ test-full:
 	@cmake --preset dev >/dev/null
 	@cmake --build --preset dev --target train_test
 	@REPRISE_FULL_MODELS=1 build/dev/bin/train_test --gtest_filter='*BuiltIn.GivesTheSameBits*'
+
+test-kill:
+	@scripts/install-packages test
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev --target cli_test
+	@REPRISE_TEST_FACTOR=10 build/dev/bin/cli_test --gtest_filter='TrainFaults.Killed*'
 
 bench:
 	@scripts/install-packages bench

@@ -23,3 +23,4 @@
 #include "reprise/tape.h"
 #include "reprise/tensor.h"
 #include "reprise/train.h"
+#include "reprise/trainer.h"

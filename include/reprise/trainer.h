@@ -161,6 +161,8 @@ class REPRISE_API Trainer {
   /// Evaluates now.
   std::optional<Evaluation> evaluate();
 
+  /// Whether run() has done a step.
+  bool ran() const;
   const std::vector<double>& losses() const;  // of every step since the beginning
   const std::vector<Evaluation>& evaluations() const;
   std::optional<Evaluation> best() const;

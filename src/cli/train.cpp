@@ -13,7 +13,7 @@
 #include "cli/planning.h"
 #include "cli/train_command.h"
 #include "cli/verbs.h"
-#include "io/file.h"
+#include "reprise/report.h"
 #include "trainer/snapshots.h"
 
 namespace reprise::cli {
@@ -167,23 +167,31 @@ void print_result(const TrainCommand& command, Trainer& trainer, const Measured&
              format_bytes(measured.tensor_peak), format_bytes(measured.resident_peak));
 }
 
-// Keeps what the run folder needs besides snapshots.
-void write_plan(const TrainCommand& command, Trainer& trainer) {
-  if (command.save.empty()) return;
-  const PlanResult& plan = trainer.plan();
-  Graph graph = trainer.step().graph(trainer.model().batch);
-  SavedPlan saved{problem_of(graph, {.measure = !command.estimate, .profile = command.times}),
-                  plan.schedule,
-                  plan.layout,
-                  plan.budget,
-                  plan.peak,
-                  plan.cost,
-                  plan.lower_bound};
-  prepare_folder(command.save);
-  std::string text = to_json(saved);
-  io::OutputFile file("train", command.save + "/plan.json");
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+report::Page page_of(const TrainCommand& command, const Trainer& trainer) {
+  const Recipe& r = trainer.recipe();
+  report::Page page{.title = r.model, .plan = &trainer.plan(), .metrics = command.metrics_for_report()};
+  page.settings = {{"model", r.model},
+                   {"data", r.data.empty() ? "shipped with the project" : r.data},
+                   {"budget", format_bytes(trainer.memory().budget)},
+                   {"batch", std::to_string(r.batch)},
+                   {"steps", std::to_string(r.steps)},
+                   {"optimizer", r.optimizer.empty() ? trainer.model().rule.op : r.optimizer},
+                   {"learning rate", fmt::format("{} {}", r.lr, r.schedule)},
+                   {"seed", std::to_string(r.seed)},
+                   {"threads", std::to_string(r.threads)}};
+  return page;
+}
+
+// What `reprise report` makes a page of later, and the page itself if it is asked for.
+void write_report(const TrainCommand& command, Trainer& trainer) {
+  report::Page page = page_of(command, trainer);
+  if (!trainer.losses().empty() && trainer.ran()) page.timeline = trainer.step().timeline();
+  if (!command.save.empty()) report::save(page, command.save);
+  if (command.report.empty() || !trainer.ran()) return;
+  PlanOptions options;
+  options.time_limit = 1;
+  page.curve = report::points(sweep(*page.plan->problem, 6, options));
+  report::html(page, command.report);
 }
 
 Status train(TrainCommand& command) {
@@ -209,7 +217,10 @@ Status train(TrainCommand& command) {
     conversation.say(fmt::format("going on from '{}', step {}", from->path, from->step));
     from.reset();
   }
-  write_plan(command, trainer);
+  if (!command.save.empty()) {
+    prepare_folder(command.save);
+    write_report(command, trainer);
+  }
   memory.arena_is_next();
   finish_step_at_signals();
   TrainingEnd end = trainer.run({.on_step = [&](const TrainingStatus& s) { conversation.step(s); },
@@ -217,7 +228,9 @@ Status train(TrainCommand& command) {
                                  .should_stop = [] { return signal_caught != 0; }});
   conversation.clear();
   if (!command.weights_out.empty()) io::save_tensors(command.weights_out, trainer.weights());
-  print_result(command, trainer, memory.measure(trainer.step(), conversation.seconds()), end);
+  Measured measured = memory.measure(trainer.step(), conversation.seconds());
+  write_report(command, trainer);
+  print_result(command, trainer, measured, end);
   return end == TrainingEnd::interrupted ? static_cast<Status>(128 + signal_caught) : done;
 }
 

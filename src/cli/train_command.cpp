@@ -114,6 +114,9 @@ void add_file_options(CLI::App& verb, TrainCommand& c) {
   add_option(verb, "--resume", c.resume, "Go on from this folder's newest snapshot that is whole, bit for bit",
              {.type = "DIR"});
   add_option(verb, "--metrics", c.metrics, "Also write a line a step to this .csv or .jsonl file", {.type = "FILE"});
+  add_option(verb, "--report", c.report,
+             "Write a page about the run: memory, plan, trade-off, and with --save or --metrics FILE.jsonl the losses",
+             {.type = "FILE.html"});
   add_option(verb, "--weights-in", c.weights_in, "Start from these weights: .safetensors or .npz", {.type = "FILE"});
   add_option(verb, "--weights-out", c.weights_out, "Write the weights at the end: .safetensors or .npz",
              {.type = "FILE"});
@@ -179,6 +182,12 @@ void add_train_options(CLI::App& verb, TrainCommand& command) {
       "  reprise train gpt6 --budget 200MiB --dry-run              only show the plan\n"
       "Ctrl-C finishes the step, saves if --save is given, and ends with status 130. The status is 3 if nothing\n"
       "fits, and 4 if the loss or a gradient is not finite.");
+}
+
+std::string TrainCommand::metrics_for_report() const {
+  for (const std::string& path : metrics)
+    if (path.ends_with(".jsonl")) return path;
+  return save.empty() ? "" : save + "/metrics.jsonl";
 }
 
 std::optional<Resumable> resumed(TrainCommand& command) {

@@ -18,12 +18,15 @@ struct TrainCommand {
   std::int64_t batch = 0, steps = 0, warm_up = -1, evaluate_every = 0, validate_samples = 0, patience = -1;
   std::int64_t seed = -1, save_every = 0;
   double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 10;
-  std::string check_finite = "auto", save, resume, weights_in, weights_out, profile;
+  std::string check_finite = "auto", save, resume, weights_in, weights_out, profile, report;
   std::vector<std::string> metrics, freeze;
   int keep = 3, threads = 0;
   bool estimate = false, dry_run = false, quiet = false, json = false;
 
   std::shared_ptr<Profile> times;  // of ops, from --profile
+
+  /// The .jsonl file that the report reads: --metrics, or that of --save; empty if there is neither.
+  std::string metrics_for_report() const;
 };
 
 void add_train_options(CLI::App& verb, TrainCommand& command);

@@ -71,6 +71,7 @@ struct Trainer::Impl {
   RunState state = {};
   std::vector<MetricsFile> metrics = {};
   Clock::time_point began = {};
+  bool ran = false;
   std::int64_t saved_at = -1;  // the step of the last snapshot
 
   explicit Impl(TrainerOptions o)
@@ -185,6 +186,7 @@ struct Trainer::Impl {
     Tensor batch[] = {step->batch(0), step->batch(1)};
     batches.next(batch);
     state.add(step->run(batch));
+    ran = true;
     TrainingStatus now = status(seconds_since(start));
     for (MetricsFile& file : metrics) file.add_step(now);
     if (watch.on_step) watch.on_step(now);
@@ -256,6 +258,7 @@ FiniteCheck Trainer::check_finite() const { return impl_->check; }
 TrainingMemory Trainer::memory() const { return impl_->memory; }
 std::int64_t Trainer::sample_count() const { return impl_->data.size; }
 std::int64_t Trainer::steps_per_epoch() const { return impl_->batches.per_epoch(); }
+bool Trainer::ran() const { return impl_->ran; }
 const std::vector<double>& Trainer::losses() const { return impl_->state.losses; }
 const std::vector<Evaluation>& Trainer::evaluations() const { return impl_->state.evaluations; }
 std::optional<Evaluation> Trainer::best() const { return impl_->state.best; }

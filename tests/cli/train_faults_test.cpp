@@ -137,8 +137,8 @@ TEST_F(TrainFaults, NoRoomOnTheDiskIsAClearErrorAndTheSnapshotBeforeStays) {
   std::string folder = in("run");
   std::string command = "digits --batch 4 --estimate --quiet --validation 0 --save-every 1 --save " + folder;
   ASSERT_EQ(complaint("train " + command + " --steps 2").status, 0);
-  // The shell counts the limit in blocks of 512 or 1024 bytes: either way it is too small for a snapshot.
-  std::string limited = "ulimit -f 2; " + std::string(REPRISE_TOOL) +
+  // In blocks of 512 bytes: enough for the plan, too little for a snapshot.
+  std::string limited = "ulimit -f 600; " + std::string(REPRISE_TOOL) +
                         " train --estimate --quiet --validation 0 --steps 4 " + "--save-every 1 --resume " + folder +
                         " 2>&1 >/dev/null";
   std::FILE* pipe = popen(limited.c_str(), "r");

@@ -118,11 +118,18 @@ TEST_F(TrainCommandTest, WritesMetricsAndARunFolder) {
   EXPECT_EQ(evaluations, 2);
   EXPECT_EQ(text_of(in("m.jsonl")).size() > 0, true);
   EXPECT_EQ(tool("check " + in("run/plan.json") + " 2>&1").status, 0);
+  EXPECT_EQ(tool("report " + in("run") + " --points 0 -o " + in("page.html") + " >/dev/null 2>&1").status, 0);
+  EXPECT_TRUE(has(text_of(in("page.html")), "<html"));
   int snapshots = 0;
   for (const auto& entry : std::filesystem::directory_iterator(in("run")))
     snapshots += entry.path().extension() == ".snapshot";
   EXPECT_GE(snapshots, 2);
   EXPECT_LE(snapshots, 3);
+}
+
+TEST_F(TrainCommandTest, WritesAPageAboutTheRun) {
+  result_of(small + "--steps 2 --report " + in("page.html") + " --metrics " + in("m.jsonl"));
+  EXPECT_TRUE(has(text_of(in("page.html")), "<html"));
 }
 
 TEST_F(TrainCommandTest, GoesOnBitForBit) {
