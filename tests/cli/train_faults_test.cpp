@@ -153,7 +153,7 @@ TEST_F(TrainFaults, NoRoomOnTheDiskIsAClearErrorAndTheSnapshotBeforeStays) {
 TEST_F(TrainFaults, AFullDiskIsAClearErrorAndTheSnapshotBeforeStays) {
   std::string folder = in("disk");
   std::filesystem::create_directories(folder);
-  if (mount("none", folder.c_str(), "tmpfs", 0, "size=1M") != 0)
+  if (mount("none", folder.c_str(), "tmpfs", 0, "size=3M") != 0)
     GTEST_SKIP() << "a small disk can only be made by root; a file-size limit is tested instead";
   std::string run = folder + "/run";
   EXPECT_EQ(

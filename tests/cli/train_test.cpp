@@ -72,7 +72,7 @@ TEST_F(TrainCommandTest, NamesTheSmallestBudgetAndRemediesWhenNothingFits) {
   EXPECT_EQ(run.status, 3);
   EXPECT_TRUE(has(run.output, "the smallest budget is ")) << run.output;
   EXPECT_TRUE(has(run.output, "--batch 1 does not fit either: it needs ")) << run.output;
-  run = complaint("train digits --batch 64 --estimate --steps 2 --budget 50%");
+  run = complaint("train digits --batch 64 --estimate --steps 2 --budget 35%");
   EXPECT_EQ(run.status, 3);
   EXPECT_TRUE(has(run.output, " fits (at least ")) << run.output;
 }
