@@ -177,7 +177,7 @@ void add_train_options(CLI::App& verb, TrainCommand& command) {
       "Examples:\n"
       "  reprise train gpt4s --budget 40%                          on the text that ships with the project\n"
       "  reprise train digits --budget 40% --epochs 20 --save run --save-every 100\n"
-      "  reprise train --resume run --budget 30%                   go on, with less memory\n"
+      "  reprise train --resume run --budget 50%                   go on, within another budget\n"
       "  reprise train gpt4s --data book.txt --budget auto --schedule cosine --warmup 100 --clip-norm 1\n"
       "  reprise train gpt6 --budget 200MiB --dry-run              only show the plan\n"
       "Ctrl-C finishes the step, saves if --save is given, and ends with status 130. The status is 3 if nothing\n"

@@ -16,10 +16,13 @@ class StepRecorder {
       : step_(step), options_(options), parts_(parts) {}
 
   Values record(const Values& batch) {
-    Value total;
-    Values slopes;
+    Value total, rate;
+    Values slopes, counts;
     for (int i = 0; i < parts_; ++i) {
       Value y = loss_of(part(batch, i));
+      if (options_.check_finite != FiniteCheck::off) counts.push_back(count_not_finite(y));
+      // Here, before the gradients, so that updates need not wait for all of them.
+      if (options_.check_finite == FiniteCheck::loss && i == parts_ - 1) rate = guarded(counts, step_.rate.in(y));
       name_forward(*y.graph(), step_);
       std::int32_t forward_end = y.graph()->size();
       Values more = gradients(y, parameters(y, i));
@@ -33,10 +36,11 @@ class StepRecorder {
       name_backward(*y.graph(), forward_end);
     }
     std::int32_t last_part = total.graph()->size();
-    Value rate = step_.rate.in(total);
-    if (options_.check_finite != FiniteCheck::off)
-      rate = guarded(total, options_.check_finite == FiniteCheck::gradients ? slopes : Values{}, rate);
-    update(total, clipped(slopes), rate);
+    if (options_.check_finite == FiniteCheck::gradients) {
+      for (const Value& slope : slopes) counts.push_back(count_not_finite(slope));
+      rate = guarded(counts, step_.rate.in(total));
+    }
+    update(total, clipped(slopes), rate ? rate : step_.rate.in(total));
     name_backward(*total.graph(), last_part);
     name_states(*total.graph(), step_);
     return {total};
@@ -88,13 +92,10 @@ class StepRecorder {
     return slopes;
   }
 
-  // The rate, which all updates of parameters read, and what layers update themselves wait until loss and gradients are
-  // known to be finite.
-  static Value guarded(const Value& loss, const Values& slopes, const Value& rate) {
-    Values counts = {count_not_finite(loss)};
-    for (const Value& slope : slopes) counts.push_back(count_not_finite(slope));
+  // The rate, which all updates of parameters read, and what layers update themselves wait until all counts are zero.
+  static Value guarded(const Values& counts, const Value& rate) {
     Value passed = guard(Value(Tensor::scalar(0, DType::i64)), counts);
-    const std::shared_ptr<Graph>& graph = loss.graph();
+    const std::shared_ptr<Graph>& graph = rate.graph();
     for (std::size_t i = 0; i < graph->updates.size(); ++i)
       graph->updates[i].value = guard({graph, graph->updates[i].value}, {passed}).ref();
     return guard(rate, {passed});
