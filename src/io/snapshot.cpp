@@ -2,7 +2,6 @@
 // The snapshot file: 64 bytes of preamble (mark, version, size and checksum of the header, checksum of the preamble
 // itself), the header in JSON (a text of its owner, and name, type, offset, bytes and checksum of each tensor), and the
 // tensors at multiples of 64. Checksums are XXH3 of 64 bits; everything is little-endian.
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
@@ -63,14 +62,14 @@ Preamble read_preamble(const InputFile& file) {
 // Piece by piece, so that no tensor need be in memory.
 std::uint64_t checksum_of(const InputFile& file, std::int64_t offset, std::int64_t bytes) {
   std::vector<char> buffer(static_cast<std::size_t>(std::min(bytes, chunk)));
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(state.get());
   for (std::int64_t done = 0; done < bytes; done += chunk) {
     std::int64_t count = std::min(chunk, bytes - done);
     file.read(offset + done, buffer.data(), count);
-    XXH3_64bits_update(&state, buffer.data(), static_cast<std::size_t>(count));
+    XXH3_64bits_update(state.get(), buffer.data(), static_cast<std::size_t>(count));
   }
-  return XXH3_64bits_digest(&state);
+  return XXH3_64bits_digest(state.get());
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
