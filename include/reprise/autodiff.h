@@ -69,7 +69,12 @@ inline Values as_values(std::pair<Value, Values> v) {
 // f, which takes `count` values one by one, as a Function.
 template <class F, std::size_t... i>
 Function spread(const F& f, std::index_sequence<i...>) {
-  return [f](const Values& v) { return as_values(f(v[i]...)); };
+  return [f](const Values& v) {
+    if (v.size() != sizeof...(i))
+      throw Error("[function] it takes " + std::to_string(sizeof...(i)) + " values, " + std::to_string(v.size()) +
+                  " were given");
+    return as_values(f(v[i]...));
+  };
 }
 
 template <class T>

@@ -79,6 +79,7 @@ struct Rule {
 // clang-format off
 struct SgdOptions { double lr = 0.01, momentum = 0, dampening = 0, weight_decay = 0; bool nesterov = false; Schedule schedule = {}; };
 struct AdamOptions { double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0; Schedule schedule = {}; };
+struct AdamWOptions { double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01; Schedule schedule = {}; };
 struct AdagradOptions { double lr = 0.01, lr_decay = 0, eps = 1e-10, weight_decay = 0, initial = 0; Schedule schedule = {}; };
 struct RmsPropOptions { double lr = 0.01, alpha = 0.99, eps = 1e-8, momentum = 0, weight_decay = 0; bool centered = false; Schedule schedule = {}; };
 struct LambOptions { double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0; Schedule schedule = {}; };
@@ -86,7 +87,7 @@ struct LarsOptions { double lr = 0.1, momentum = 0.9, weight_decay = 1e-4, trust
 
 struct Sgd { SgdOptions options; REPRISE_API Rule rule() const; };
 struct Adam { AdamOptions options; REPRISE_API Rule rule() const; };
-struct AdamW { AdamOptions options = {.weight_decay = 0.01}; REPRISE_API Rule rule() const; };
+struct AdamW { AdamWOptions options; REPRISE_API Rule rule() const; };
 struct RAdam { AdamOptions options; REPRISE_API Rule rule() const; };
 struct Adagrad { AdagradOptions options; REPRISE_API Rule rule() const; };
 struct RmsProp { RmsPropOptions options; REPRISE_API Rule rule() const; };

@@ -197,13 +197,13 @@ T gelu_tanh_slope(T x) {
 template <class T>
 T mish(T x) {
   T n = detail::mish_terms(x).n;
-  return x * n / (n + T(2));
+  return x * (n / (n + T(2)));
 }
 template <class T>
 T mish_slope(T x) {
   auto [e, n] = detail::mish_terms(x);
   T m = n + T(2);
-  return (n * m + T(4) * x * e * (e + T(1))) / (m * m);
+  return n / m + T(4) * x * ((e / m) * ((e + T(1)) / m));
 }
 
 }  // namespace reprise::kernels

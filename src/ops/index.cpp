@@ -136,7 +136,11 @@ Value iota_like(const Value& x, std::int64_t axis, DType dtype) {
 
 Value arange(double start, double stop, double step, DType dtype) {
   if (step == 0) fail("[arange] step 0 goes nowhere: use a positive or negative one");
-  auto count = static_cast<std::int64_t>(std::ceil((stop - start) / step));
+  constexpr double most = 0x1p40;
+  double wanted = std::ceil((stop - start) / step);
+  if (!(wanted < most))
+    fail("[arange] {} to {} by {} are {} numbers: fewer than 2^40 can be made", start, stop, step, wanted);
+  auto count = static_cast<std::int64_t>(wanted);
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(start + static_cast<double>(i) * step);
   return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}).to(dtype);

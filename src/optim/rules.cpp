@@ -48,7 +48,10 @@ Rule Sgd::rule() const {
 }
 
 Rule Adam::rule() const { return adam_rule(options, false); }
-Rule AdamW::rule() const { return adam_rule(options, true); }
+Rule AdamW::rule() const {
+  const AdamWOptions& o = options;
+  return adam_rule({o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.schedule}, true);
+}
 
 Rule RAdam::rule() const {
   return {"radam_update",

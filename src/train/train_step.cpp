@@ -166,6 +166,8 @@ int TrainStep::parts() const {
 
 Tensor TrainStep::batch(std::size_t i) const {
   plan();
+  if (i >= impl_->types.size())
+    fail("[train_step] batch({}): a batch has {} tensors, counted from 0", i, impl_->types.size());
   Executor& executor = impl_->session.executor();
   return executor.pinned(executor.program().graph.inputs[i]);
 }
