@@ -9,6 +9,7 @@ help:
 	@echo "make test-slow   ten times the random planning problems of make test"
 	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
 	@echo "make test-kill   thirty times: kill a training run at a random moment, and resume it"
+	@echo "make test-sanitizers   all rooms under ASan and UBSan, the engine's threads under TSan (half an hour)"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
 	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
@@ -45,6 +46,10 @@ test-kill:
 	@cmake --preset dev >/dev/null
 	@cmake --build --preset dev --target cli_test
 	@REPRISE_TEST_FACTOR=10 build/dev/bin/cli_test --gtest_filter='TrainFaults.Killed*'
+
+test-sanitizers:
+	@scripts/install-packages test
+	@scripts/run-sanitizers
 
 bench:
 	@scripts/install-packages bench
