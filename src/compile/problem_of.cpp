@@ -102,7 +102,7 @@ class Builder {
   void work_in_place(std::int32_t i, ValueRef made) {
     const Node& node = graph_.node(i);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      if (!(node.op->may_overwrite >> k & 1)) continue;
+      if (k >= 32 || !(node.op->may_overwrite >> k & 1)) continue;
       Ref r = node.inputs[k];
       const Node& source = graph_.node(r.node);
       bool is_possible = !is_pinned(source) && source.op->view_of < 0 && last_reader_[at(r.node)] == i &&
