@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow test-kill test-full bench check-torch bench-torch install format clean
+.PHONY: help demo build test test-slow test-kill test-full test-sanitizers bench check-torch bench-torch install format clean
 PREFIX ?= /usr/local
 
 help:

@@ -113,7 +113,7 @@ Hierarchy solve(std::int64_t steps, const std::vector<Store>& stores) {
   return hierarchy;
 }
 
-void check_table(std::int64_t steps, const std::vector<Store>& stores) {
+void check_table(const char* family, std::int64_t steps, const std::vector<Store>& stores) {
   constexpr double most_entries = 0x1p24;
   double rows = static_cast<double>(stores.size());
   for (const Store& store : stores)
@@ -121,27 +121,31 @@ void check_table(std::int64_t steps, const std::vector<Store>& stores) {
       rows += static_cast<double>(store.capacity);
   if (rows * static_cast<double>(steps) > most_entries)
     refuse<BadRequest>(
-        "[chain] hierarchical: {} steps in {} stores, with {:.0f} slots that cost something, need more than {:.0f} "
-        "table "
+        "[chain] {}: {} steps in {} stores, with {:.0f} slots that cost something, need more than {:.0f} table "
         "entries: use chain::multistage or chain::periodic",
-        steps, stores.size(), rows - static_cast<double>(stores.size()), most_entries);
+        family, steps, stores.size(), rows - static_cast<double>(stores.size()), most_entries);
+}
+
+Schedule optimal(const char* family, std::int64_t steps, std::vector<Store> stores) {
+  check_steps(family, steps);
+  check_stores(family, steps, stores);
+  check_table(family, steps, stores);
+  Hierarchy hierarchy = solve(steps, stores);
+  return walk({.steps = steps, .stores = std::move(stores)}, std::move(hierarchy));
 }
 
 }  // namespace
 
 Schedule hierarchical(std::int64_t steps, std::vector<Store> stores) {
-  check_steps("hierarchical", steps);
-  check_stores("hierarchical", steps, stores);
-  check_table(steps, stores);
-  Hierarchy hierarchy = solve(steps, stores);
-  return walk({.steps = steps, .stores = std::move(stores)}, std::move(hierarchy));
+  return optimal("hierarchical", steps, std::move(stores));
 }
 
 Schedule disk_revolve(std::int64_t steps, std::int64_t slots, double write_cost, double read_cost) {
   check_steps("disk_revolve", steps);
   check_slots("disk_revolve", slots);
-  return hierarchical(steps, {{.name = "memory", .capacity = slots},
-                              {.name = "disk", .capacity = steps, .write_cost = write_cost, .read_cost = read_cost}});
+  return optimal("disk_revolve", steps,
+                 {{.name = "memory", .capacity = slots},
+                  {.name = "disk", .capacity = steps, .write_cost = write_cost, .read_cost = read_cost}});
 }
 
 }  // namespace reprise::chain

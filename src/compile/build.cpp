@@ -12,19 +12,15 @@
 namespace reprise {
 namespace {
 
-bool is_pinned(const Graph& graph, std::int32_t node) {
-  return graph.node(node).op == &input_op || graph.node(node).op == &constant_op;
-}
-
 // The most that one node reads and makes besides what is pinned, which is there all the time.
 std::int64_t largest_node(const Graph& graph) {
   std::vector<char> is_update(static_cast<std::size_t>(graph.size()), false);  // these write over what is pinned
   for (const Update& u : graph.updates) is_update[static_cast<std::size_t>(u.value.node)] = true;
   std::int64_t most = 0;
   for (std::int32_t i = 0; i < graph.size(); ++i) {
-    if (is_pinned(graph, i) || graph.node(i).op->view_of >= 0) continue;
+    if (is_given(graph.node(i)) || graph.node(i).op->view_of >= 0) continue;
     std::int64_t bytes = 0;
-    for (Ref r : graph.node(i).inputs) bytes += is_pinned(graph, r.node) ? 0 : graph.type(r).bytes();
+    for (Ref r : graph.node(i).inputs) bytes += is_given(graph.node(r.node)) ? 0 : graph.type(r).bytes();
     if (!is_update[static_cast<std::size_t>(i)])
       for (const Type& type : graph.node(i).outputs) bytes += type.bytes();
     most = std::max(most, bytes);

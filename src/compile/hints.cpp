@@ -18,7 +18,7 @@ void recompute_since(const Value& input, std::int32_t first, const Values& outpu
   for (std::int32_t i = first; i < graph.size(); ++i) {
     Node& node = graph.node(i);
     bool is_result = std::ranges::any_of(outputs, [&](const Value& v) { return v.ref().node == i; });
-    if (is_result || node.op == &input_op || node.op == &constant_op) continue;
+    if (is_result || is_given(node)) continue;
     if (node.hint == Hint::keep)
       fail("[recompute] the result of '{}' is to be kept and to be recomputed: decide for one",
            node.name.empty() ? std::string(node.op->name) : node.name);

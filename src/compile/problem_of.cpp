@@ -14,8 +14,6 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
 
-bool is_pinned(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
-
 ValueRef value(Ref r) { return {r.node, r.output}; }
 
 class Builder {
@@ -68,7 +66,7 @@ class Builder {
 
   void add(std::int32_t i) {
     const Node& node = graph_.node(i);
-    bool view = node.op->view_of >= 0, pinned = is_pinned(node);
+    bool view = node.op->view_of >= 0, pinned = is_given(node);
     NodeSpec spec{unique_name(i), Sizes(std::vector<std::int64_t>{}), 0, 0, pinned, group(i)};
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       spec.bytes.push_back(view || is_updated(i, k) ? 0 : aligned(node.outputs[k].bytes()));
@@ -105,7 +103,7 @@ class Builder {
       if (k >= 32 || !(node.op->may_overwrite >> k & 1)) continue;
       Ref r = node.inputs[k];
       const Node& source = graph_.node(r.node);
-      bool is_possible = !is_pinned(source) && source.op->view_of < 0 && last_reader_[at(r.node)] == i &&
+      bool is_possible = !is_given(source) && source.op->view_of < 0 && last_reader_[at(r.node)] == i &&
                          graph_.type(r).bytes() == node.outputs[0].bytes() && node.outputs[0].bytes() > 0;
       if (is_possible) return problem_.in_place(made, value(r));
     }
@@ -129,7 +127,7 @@ class Builder {
     for (std::int32_t i = begin; i < end; ++i) {
       const Node& node = graph_.node(i);
       bool is_needed = last_reader_[at(i)] > across && last_reader_[at(i)] < graph_.size();
-      if (!is_needed || is_pinned(node) || node.op->view_of >= 0 || reads(across, i)) continue;
+      if (!is_needed || is_given(node) || node.op->view_of >= 0 || reads(across, i)) continue;
       if (!node.op->recomputable)
         fail("[recompute] '{}' must run once only: leave it out of what is recomputed", problem_.node(i).name);
       for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.never_keep({i, static_cast<int>(k)}, {across, 0});
@@ -144,7 +142,7 @@ class Builder {
       for (Ref r : graph_.node(reader).inputs) {
         std::int32_t made = owner(r).node;
         is_reader = is_reader || (made >= begin && made < end);
-        if (!is_pinned(graph_.node(made))) newest = std::max(newest, made);
+        if (!is_given(graph_.node(made))) newest = std::max(newest, made);
       }
       if (is_reader) return newest;
     }

@@ -75,13 +75,13 @@ class Hoist {
     auto is_update = [&](std::int32_t reader) { return reader < graph.size() && updates[at(reader)]; };
     for (std::int32_t i = 0; i < graph.size(); ++i) {
       bool is_eager = updates[at(i)] || (!readers[at(i)].empty() && std::ranges::all_of(readers[at(i)], is_update));
-      if (is_eager && !is_pinned(graph.node(i))) wait(i, std::move(needs[at(i)]));
+      if (is_eager && !is_given(graph.node(i))) wait(i, std::move(needs[at(i)]));
     }
   }
 
   Graph run() {
     for (std::int32_t i = 0; i < from_.size(); ++i)
-      if (is_pinned(from_.node(i))) emit(i);
+      if (is_given(from_.node(i))) emit(i);
     for (std::int32_t i = 0; i < from_.size(); ++i)
       if (waits_[at(i)] == 0 && place_[at(i)] < 0) emit(i);
     if (to_.size() != from_.size())
@@ -96,7 +96,6 @@ class Hoist {
   }
 
  private:
-  static bool is_pinned(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
   Ref moved(Ref r) const { return {place_[at(r.node)], r.output}; }
 
   // The node waits for its inputs and for these.

@@ -12,7 +12,7 @@ namespace reprise {
 namespace {
 
 bool is_input(const Node& node) { return node.op == &input_op; }
-bool is_computed(const Node& node) { return node.op != &input_op && node.op != &constant_op && node.op->view_of < 0; }
+bool is_computed(const Node& node) { return !is_given(node) && node.op->view_of < 0; }
 
 void expect_value(std::string_view who, const Value& value) {
   if (!value) fail("[{}] the Value is empty: it was never assigned", who);

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-bool runs(const Node& node) { return node.op != &input_op && node.op != &constant_op && node.op->view_of < 0; }
+bool runs(const Node& node) { return !is_given(node) && node.op->view_of < 0; }
 
 class Planner {
  public:

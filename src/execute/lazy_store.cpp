@@ -10,8 +10,6 @@
 namespace reprise {
 namespace {
 
-bool is_given_by_nature(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
-
 std::string describe(const Graph& graph, std::int32_t i) {
   const std::string& name = graph.node(i).name;
   return name.empty() ? fmt::format("input {} ({})", i, to_string(graph.type({i, 0})))
@@ -100,7 +98,7 @@ void LazyStore::shrink(Table& table, std::int32_t size) {
 
 void LazyStore::give(Cell& cell, const Tensor& value, std::int32_t output) {
   std::size_t count = cell.table->graph->node(cell.node).outputs.size();
-  bool is_put = !is_given_by_nature(cell.table->graph->node(cell.node));
+  bool is_put = !is_given(cell.table->graph->node(cell.node));
   if (is_put || options_.counts_given) ledger_.hold(value);
   if (count > 1) {
     auto& outputs = substitutes_[&cell];

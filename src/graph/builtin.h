@@ -9,4 +9,7 @@ namespace reprise {
 extern const Op input_op;     // attributes: shape, dtype
 extern const Op constant_op;  // attribute: value (a tensor)
 
+/// Whether a node is one of them: there from the start, never run.
+inline bool is_given(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
+
 }  // namespace reprise

@@ -60,8 +60,8 @@ void name_forward(Graph& graph, const StepParts& step) {
   Layers layers(graph);
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     const std::string& layer = layers.of(i);
-    bool is_pinned = graph.node(i).op == &input_op || graph.node(i).op == &constant_op;
-    if (!is_pinned) set_name(graph, i, layer.empty() ? fmt::format("{}.{}", graph.node(i).op->name, i) : layer);
+    if (!is_given(graph.node(i)))
+      set_name(graph, i, layer.empty() ? fmt::format("{}.{}", graph.node(i).op->name, i) : layer);
   }
 }
 

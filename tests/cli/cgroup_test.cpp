@@ -20,6 +20,8 @@ class MemoryGroup {
       if (!std::filesystem::create_directory(folder_, error)) continue;
       if (std::filesystem::exists(folder_ + "/" + limit))
         made_ = (std::ofstream(folder_ + "/" + limit) << bytes).flush().good();
+      // Nor may it hide in swap, where there is any.
+      if (made_) limit_if_there("memory.swap.max", 0), limit_if_there("memory.memsw.limit_in_bytes", bytes);
       if (made_) return;
       std::filesystem::remove(folder_, error);
     }
@@ -38,6 +40,10 @@ class MemoryGroup {
   }
 
  private:
+  void limit_if_there(const std::string& file, std::int64_t bytes) const {
+    if (std::filesystem::exists(folder_ + "/" + file)) std::ofstream(folder_ + "/" + file) << bytes;
+  }
+
   std::string folder_;
   bool made_ = false;
 };
