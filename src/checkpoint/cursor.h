@@ -2,6 +2,7 @@
 // What stands behind a chain::Schedule: a place in a stream of actions.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -9,6 +10,9 @@
 #include "reprise/chain.h"
 
 namespace reprise::chain {
+
+/// The cost of what cannot be done.
+inline constexpr double never = std::numeric_limits<double>::infinity();
 
 class Cursor {
  public:

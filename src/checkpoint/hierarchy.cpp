@@ -16,7 +16,6 @@
 namespace reprise::chain {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 using Costs = std::vector<double>;  // by number of steps
 
 /// One store's part of the program. In a store as large as the chain the number of free slots does not matter: one row.

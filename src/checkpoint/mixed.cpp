@@ -16,8 +16,6 @@
 namespace reprise::chain {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-
 struct Table {
   static constexpr bool needs_data = true;
   static constexpr std::int32_t record = 0;

@@ -14,8 +14,6 @@
 namespace reprise::chain {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-
 struct Program {
   static constexpr bool needs_data = false;
   std::int64_t capacity;             // in units

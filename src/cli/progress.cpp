@@ -10,13 +10,13 @@
 namespace reprise::cli {
 namespace {
 
-constexpr int width = 24;  // of the bar
+constexpr int bar_width = 24;  // of the bar
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::string bar(double done) {
-  auto full = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * width);
-  return fmt::format("[{:<{}}] {:3.0f} %  ", std::string(full, '#'), width, 100 * std::clamp(done, 0.0, 1.0));
+  auto full = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * bar_width);
+  return fmt::format("[{:<{}}] {:3.0f} %  ", std::string(full, '#'), bar_width, 100 * std::clamp(done, 0.0, 1.0));
 }
 
 }  // namespace

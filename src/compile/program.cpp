@@ -5,11 +5,10 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/index.h"
 
 namespace reprise {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Linker {
  public:

@@ -11,7 +11,7 @@ namespace {
 
 // Who makes a tensor: a node, or nobody because it is an input.
 using Makers = std::unordered_map<std::string, std::ptrdiff_t>;
-constexpr std::ptrdiff_t is_input = -1;
+constexpr std::ptrdiff_t given = -1;
 
 void add_maker(Makers& makers, const std::string& name, std::ptrdiff_t maker) {
   if (name.empty()) fail("[einsum_graph] a tensor has no name");
@@ -20,7 +20,7 @@ void add_maker(Makers& makers, const std::string& name, std::ptrdiff_t maker) {
 
 Makers find_makers(const EinsumGraph& graph) {
   Makers makers;
-  for (const auto& [name, type] : graph.inputs()) add_maker(makers, name, is_input);
+  for (const auto& [name, type] : graph.inputs()) add_maker(makers, name, given);
   for (std::size_t i = 0; i < graph.nodes().size(); ++i)
     add_maker(makers, graph.nodes()[i].output, static_cast<std::ptrdiff_t>(i));
   return makers;
@@ -89,7 +89,7 @@ std::vector<std::size_t> EinsumGraph::order() const {
   std::vector<std::vector<std::size_t>> readers(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     for (const std::string& name : nodes_[i].inputs)
-      if (auto at = makers.find(name); at != makers.end() && at->second != is_input) {
+      if (auto at = makers.find(name); at != makers.end() && at->second != given) {
         readers[static_cast<std::size_t>(at->second)].push_back(i);
         ++missing[i];
       }

@@ -26,7 +26,7 @@ constexpr Row dtypes[] = {{"F32", {'f', 4}},  {"F64", {'f', 8}}, {"I32", {'i', 4
                           {"I8", {'i', 1}},   {"U16", {'u', 2}}, {"I16", {'i', 2}},  {"U32", {'u', 4}},
                           {"U64", {'u', 8}}};
 
-struct Entry {
+struct Listed {
   std::string name;
   Element element;
   Shape shape;
@@ -48,8 +48,8 @@ Json parse_header(const InputFile& file, const std::string& text) {
   return header;
 }
 
-Entry entry_of(const InputFile& file, const std::string& name, const Json& json) {
-  Entry e{name, {}, {}, 0, 0};
+Listed entry_of(const InputFile& file, const std::string& name, const Json& json) {
+  Listed e{name, {}, {}, 0, 0};
   auto dtype = json.at("dtype").get<std::string>();
   const Row* row = std::ranges::find_if(dtypes, [&](const Row& r) { return dtype == r.name; });
   if (row == std::end(dtypes)) file.reject(fmt::format("holds '{}' as {}, which cannot be read", name, dtype));
@@ -71,9 +71,9 @@ Entry entry_of(const InputFile& file, const std::string& name, const Json& json)
 }
 
 // Every byte belongs to exactly one tensor.
-void check_cover(const InputFile& file, const std::vector<Entry>& entries, std::int64_t bytes) {
+void check_cover(const InputFile& file, const std::vector<Listed>& entries, std::int64_t bytes) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
-  for (const Entry& e : entries) spans.emplace_back(e.begin, e.end);
+  for (const Listed& e : entries) spans.emplace_back(e.begin, e.end);
   std::ranges::sort(spans);
   std::int64_t at = 0;
   for (const auto& [begin, end] : spans) {
@@ -96,7 +96,7 @@ SafeTensors load_safetensors(const std::string& path) {
   file.read(8, text.data(), header_bytes);
   Json header = parse_header(file, text);
   SafeTensors result;
-  std::vector<Entry> entries;
+  std::vector<Listed> entries;
   try {
     for (const auto& [name, json] : header.items()) {
       if (name == "__metadata__")
@@ -108,7 +108,7 @@ SafeTensors load_safetensors(const std::string& path) {
     file.reject(fmt::format("has a header without what it needs: {}", e.what()));
   }
   check_cover(file, entries, file.bytes() - 8 - header_bytes);
-  for (const Entry& e : entries) {
+  for (const Listed& e : entries) {
     std::int64_t at = 8 + header_bytes + e.begin;
     result.tensors.emplace_back(e.name, read_elements(e.element, e.shape, [&](void* to, std::int64_t bytes) {
                                   file.read(at, to, bytes);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t local_mark = 0x04034b50, central_mark = 0x02014b50, end_mark = 0x06054b50,
                         end64_mark = 0x06064b50, locator_mark = 0x07064b50, full32 = 0xffffffff;
 constexpr std::uint16_t full16 = 0xffff, wide_field = 1, method_stored = 0, method_deflated = 8;
-constexpr std::int64_t chunk = 1 << 16;
+constexpr std::int64_t piece = 1 << 16;
 // No byte of a deflate stream stands for more than this.
 constexpr std::int64_t largest_ratio = 1032;
 
@@ -185,7 +185,7 @@ class Inflater {
  private:
   void step() {
     if (stream_.avail_in == 0 && taken_ < member_.packed_bytes) {
-      std::int64_t count = std::min(chunk, member_.packed_bytes - taken_);
+      std::int64_t count = std::min(piece, member_.packed_bytes - taken_);
       file_.read(offset_ + taken_, buffer_.data(), count);
       taken_ += count;
       stream_.next_in = buffer_.data();
@@ -200,7 +200,7 @@ class Inflater {
   const InputFile& file_;
   const ZipMember& member_;
   std::int64_t offset_, taken_ = 0;
-  std::vector<Bytef> buffer_ = std::vector<Bytef>(chunk);
+  std::vector<Bytef> buffer_ = std::vector<Bytef>(piece);
   z_stream stream_ = {};
 };
 
@@ -236,14 +236,14 @@ class Deflater {
   void drain(int flush) {
     do {
       stream_.next_out = buffer_.data();
-      stream_.avail_out = chunk;
+      stream_.avail_out = piece;
       deflate(&stream_, flush);
-      file_.write(buffer_.data(), chunk - stream_.avail_out);
+      file_.write(buffer_.data(), piece - stream_.avail_out);
     } while (stream_.avail_out == 0);
   }
 
   OutputFile& file_;
-  std::vector<Bytef> buffer_ = std::vector<Bytef>(chunk);
+  std::vector<Bytef> buffer_ = std::vector<Bytef>(piece);
   z_stream stream_ = {};
 };
 

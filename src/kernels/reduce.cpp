@@ -10,14 +10,14 @@
 namespace reprise::kernels {
 namespace {
 
-struct Dim {
+struct ReducedDim {
   std::int64_t size, stride;
   bool reduced;
 };
 
 // Outermost first; sizes 1 dropped, neighbours of one kind merged.
-std::vector<Dim> merged_dims(const Shape& shape, std::span<const int> axes) {
-  std::vector<Dim> dims;
+std::vector<ReducedDim> merged_dims_of(const Shape& shape, std::span<const int> axes) {
+  std::vector<ReducedDim> dims;
   Shape strides = shape.strides();
   for (int axis = 0; axis < shape.rank(); ++axis) {
     bool reduced = std::ranges::binary_search(axes, axis);
@@ -92,9 +92,9 @@ void reduce_tile(const Reduction& r, const Reducer<Acc>& by, const char* x, std:
 }  // namespace
 
 Reduction plan_reduction(const Shape& shape, std::span<const int> axes) {
-  std::vector<Dim> dims = merged_dims(shape, axes);
+  std::vector<ReducedDim> dims = merged_dims_of(shape, axes);
   Reduction r;
-  for (const Dim& d : dims) (d.reduced ? r.count : r.outputs) *= d.size;
+  for (const ReducedDim& d : dims) (d.reduced ? r.count : r.outputs) *= d.size;
   if (!dims.empty()) {
     r.along_rows = dims.back().reduced;
     r.inner = dims.back().size;
@@ -104,7 +104,7 @@ Reduction plan_reduction(const Shape& shape, std::span<const int> axes) {
     r.rows = dims.back().size;
     dims.pop_back();
   }
-  for (const Dim& d : dims) {
+  for (const ReducedDim& d : dims) {
     (d.reduced ? r.reduced : r.kept).push_back(d.size);
     (d.reduced ? r.reduced_strides : r.kept_strides).push_back(d.stride);
   }

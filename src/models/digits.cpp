@@ -6,7 +6,7 @@ namespace reprise::models {
 namespace {
 
 // x plus a correction that starts at zero.
-struct Block {
+struct DigitsBlock {
   nn::Conv first, second;
   Value operator()(const Value& x) const { return x + second(relu(first(relu(x)))); }
   nn::Fields fields() { return reprise::fields("0", first, "1", second); }
@@ -16,12 +16,12 @@ constexpr std::int64_t grid = 4;  // what images are averaged to in the end
 
 struct Digits {
   nn::Conv stem;
-  std::vector<Block> blocks;
+  std::vector<DigitsBlock> blocks;
   nn::Linear head;
 
   Value operator()(const Value& images) const {
     Value x = stem(images);
-    for (const Block& block : blocks) x = block(x);
+    for (const DigitsBlock& block : blocks) x = block(x);
     return head(flatten(adaptive_avg_pool(relu(x), {grid, grid}), 1));
   }
   nn::Fields fields() { return reprise::fields("stem", stem, "blocks", blocks, "head", head); }
@@ -42,7 +42,7 @@ BuiltInModel digits(const ModelOptions& options) {
   expect_image("digits", size, grid, 1);
   Digits net{convolution(1, width), {}, nn::Linear(width * grid * grid, classes)};
   for (std::int64_t i = 0; i < depth; ++i) {
-    Block block{convolution(width, width), convolution(width, width)};
+    DigitsBlock block{convolution(width, width), convolution(width, width)};
     block.second.weight.set(Tensor::zeros(block.second.weight.type()));
     net.blocks.push_back(std::move(block));
   }

@@ -5,7 +5,7 @@
 namespace reprise::models {
 namespace {
 
-struct Block {
+struct GptBlock {
   std::int64_t heads;
   nn::LayerNorm ln1, ln2;
   nn::Linear qkv, proj, fc, out;
@@ -35,12 +35,12 @@ struct Head {
 
 struct Gpt {
   nn::Embedding tok, pos;
-  std::vector<Block> blocks;
+  std::vector<GptBlock> blocks;
   Head head;
 
   Value operator()(const Value& tokens) const {
     Value x = tok(tokens) + pos.weight.in(tokens);
-    for (const Block& block : blocks) x = block(x);
+    for (const GptBlock& block : blocks) x = block(x);
     return head(x);
   }
   nn::Fields fields() { return reprise::fields("tok", tok, "pos", pos, "blocks", blocks, "head", head); }

@@ -5,7 +5,7 @@
 namespace reprise::models {
 namespace {
 
-struct Unit {
+struct MlpUnit {
   nn::Linear linear;
   bool rectified;
   Value operator()(const Value& x) const { return rectified ? relu(linear(x)) : linear(x); }
@@ -13,9 +13,9 @@ struct Unit {
 };
 
 struct Mlp {
-  std::vector<Unit> units;
+  std::vector<MlpUnit> units;
   Value operator()(Value x) const {
-    for (const Unit& unit : units) x = unit(x);
+    for (const MlpUnit& unit : units) x = unit(x);
     return x;
   }
   nn::Fields fields() { return reprise::fields("units", units); }
@@ -27,7 +27,7 @@ BuiltInModel mlp(const ModelOptions& options) {
   std::int64_t layers = 16, width = options.small ? 24 : 1024, rows = batch_size(options, options.small ? 32 : 512);
   Mlp net;
   for (std::int64_t i = 0; i < layers; ++i) {
-    Unit unit{nn::Linear(width, width), i + 1 < layers};
+    MlpUnit unit{nn::Linear(width, width), i + 1 < layers};
     start_for_relu(unit.linear.weight, nn::next_seed());
     unit.linear.bias.set(Tensor::zeros({DType::f32, {width}}));
     net.units.push_back(unit);

@@ -20,7 +20,7 @@ struct Shortcut {
 };
 
 // Convolutions, each normalised, with rectifiers between; then the shortcut is added.
-struct Block {
+struct ResBlock {
   std::vector<nn::Conv> convs;
   std::vector<nn::BatchNorm> norms;
   Shortcut downsample;
@@ -59,18 +59,18 @@ struct Stem {
 
 struct ResNet {
   Stem stem;
-  std::vector<Block> blocks;
+  std::vector<ResBlock> blocks;
   nn::Linear fc;
 
   Value operator()(const Value& x) const {
     Value y = stem(x);
-    for (const Block& block : blocks) y = block(y);
+    for (const ResBlock& block : blocks) y = block(y);
     return fc(flatten(global_avg_pool(y), 1));
   }
   ResNet evaluation() const {
     ResNet copy = *this;
     copy.stem.bn.training = false;
-    for (Block& block : copy.blocks) {
+    for (ResBlock& block : copy.blocks) {
       for (nn::BatchNorm& norm : block.norms) norm.training = false;
       block.downsample.bn.training = false;
     }
@@ -86,8 +86,8 @@ struct ResNet {
   }
 };
 
-Block make_block(std::int64_t in, std::int64_t width, std::int64_t out, std::int64_t stride, bool bottleneck) {
-  Block block;
+ResBlock make_block(std::int64_t in, std::int64_t width, std::int64_t out, std::int64_t stride, bool bottleneck) {
+  ResBlock block;
   if (bottleneck) {
     block.add(convolution(in, width, 1, 1), width);
     block.add(convolution(width, width, 3, stride), width);

@@ -5,7 +5,7 @@
 namespace reprise::models {
 namespace {
 
-struct Unit {
+struct VggUnit {
   nn::Conv conv;
   bool pooled;
   Value operator()(const Value& x) const {
@@ -16,12 +16,12 @@ struct Unit {
 };
 
 struct Vgg {
-  std::vector<Unit> units;
+  std::vector<VggUnit> units;
   nn::Linear fc1, fc2, fc3;
   std::int64_t grid;
 
   Value operator()(Value x) const {
-    for (const Unit& unit : units) x = unit(x);
+    for (const VggUnit& unit : units) x = unit(x);
     x = flatten(adaptive_avg_pool(x, {grid, grid}), 1);
     return fc3(relu(fc2(relu(fc1(x)))));
   }
@@ -40,7 +40,7 @@ BuiltInModel vgg16(const ModelOptions& options) {
   std::int64_t in = 3;
   for (auto [channels, count] : {std::pair<std::int64_t, int>{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}})
     for (int i = 0; i < count; ++i, in = channels / scale) {
-      Unit unit{nn::Conv(in, channels / scale, {3, 3}, {.pads = {1}}), i + 1 == count};
+      VggUnit unit{nn::Conv(in, channels / scale, {3, 3}, {.pads = {1}}), i + 1 == count};
       start_for_relu(unit.conv.weight, nn::next_seed());
       net.units.push_back(std::move(unit));
     }

@@ -87,7 +87,7 @@ Value mish_slope(const Value& x) {
   return t + x * sigmoid(x) * (1 - square(t));
 }
 
-const Op table[] = {
+const Op activation_table[] = {
     {.name = "relu",
      .infer = same_type,
      .forward = map_float<[](auto x) { return x < 0 ? decltype(x)(0) : x; }>,
@@ -321,7 +321,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> activation_ops() { return table; }
+std::span<const Op> activation_ops() { return activation_table; }
 
 Value relu(const Value& x) { return record("relu", {x}); }
 Value leaky_relu(const Value& x, double slope) { return record("leaky_relu", {x}, {{"slope", slope}}); }

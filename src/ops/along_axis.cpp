@@ -82,7 +82,7 @@ Values others_expression(const Call& c) {
   return {record("prod", {all}, {{"axis", std::int64_t{axis + 1}}, {"keepdims", std::int64_t{0}}})};
 }
 
-const Op table[] = {
+const Op along_axis_table[] = {
     {.name = "cumsum",
      .infer = [](const Signature& s) -> std::vector<Type> {
        s.flag("exclusive"), s.flag("reverse");
@@ -170,7 +170,7 @@ Value along(std::string_view op, const Value& x, std::int64_t axis, bool keepdim
 
 }  // namespace
 
-std::span<const Op> along_axis_ops() { return table; }
+std::span<const Op> along_axis_ops() { return along_axis_table; }
 
 Value cumsum(const Value& x, std::int64_t axis, bool exclusive, bool reverse) {
   return record("cumsum", {x},

@@ -240,7 +240,7 @@ constexpr std::string_view gradient_examples =
     "tokens_first=0; "
     "f32[0,1,2,2] f32[0,1,3,2] f32[0,1,3,2] f32[0,1,2] f32[0,1,2,2] f32[0,1,2] causal=0 scale=0.5 tokens_first=0";
 
-const Op table[] = {
+const Op attention_table[] = {
     {.name = "attention",
      .infer = attention_type,
      .forward = attention_kernel,
@@ -309,7 +309,7 @@ Value split_heads(const Value& x, std::int64_t heads) {
 
 }  // namespace
 
-std::span<const Op> attention_ops() { return table; }
+std::span<const Op> attention_ops() { return attention_table; }
 
 Value attention(const Value& q, const Value& k, const Value& v, const AttentionOptions& options) {
   return attend(q, k, v, options, false);

@@ -59,7 +59,7 @@ Values gradient_expression(const Call& c) {
   return {dx, sum(dy * xhat, axes), sum(dy, axes)};
 }
 
-const Op table[] = {
+const Op batch_norm_table[] = {
     {.name = "batch_norm",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 3);
@@ -119,7 +119,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> batch_norm_ops() { return table; }
+std::span<const Op> batch_norm_ops() { return batch_norm_table; }
 
 BatchNormOutput batch_norm(const Value& x, const Value& weight, const Value& bias, double epsilon) {
   Values out = record(*find_op("batch_norm"), {x, weight, bias}, {{"epsilon", epsilon}});

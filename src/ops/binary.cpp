@@ -61,7 +61,7 @@ Values pow_gradient(const Call& c, const Values& dy) {
   return {sum_to(dy[0] * dx, x.shape()), sum_to(dy[0] * dexponent, y.shape())};
 }
 
-const Op table[] = {
+const Op binary_table[] = {
     {.name = "add",
      .infer = broadcast_type,
      .forward = map_wrapping<[](auto x, auto y) { return x + y; }>,
@@ -177,7 +177,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> binary_ops() { return table; }
+std::span<const Op> binary_ops() { return binary_table; }
 
 Value add(const Value& a, const Value& b) { return record("add", {a, b}); }
 Value subtract(const Value& a, const Value& b) { return record("subtract", {a, b}); }

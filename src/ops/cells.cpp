@@ -60,7 +60,7 @@ Values gru_grad_expression(const Call& call) {
   return {concat({dr, dz, dn}, 1), concat({dr, dz, dn * r}, 1), d * z};
 }
 
-const Op table[] = {
+const Op cell_table[] = {
     {.name = "lstm_cell",
      .infer = [](const Signature& s) -> std::vector<Type> {
        cell_size(s, 3, 4);
@@ -149,6 +149,6 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> cell_ops() { return table; }
+std::span<const Op> cell_ops() { return cell_table; }
 
 }  // namespace reprise

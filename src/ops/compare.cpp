@@ -93,7 +93,7 @@ Kernel cast_kernel(const Signature& s) {
                         }));
 }
 
-const Op table[] = {
+const Op compare_table[] = {
     {.name = "equal",
      .infer = equal_type,
      .forward = equality<true>,
@@ -211,7 +211,7 @@ constexpr double fuzzy_tolerance = 1e-10;
 
 }  // namespace
 
-std::span<const Op> compare_ops() { return table; }
+std::span<const Op> compare_ops() { return compare_table; }
 
 Value equal(const Value& a, const Value& b, double tolerance) {
   return record("equal", {a, b}, {{"tolerance", tolerance}});

@@ -72,7 +72,7 @@ std::vector<Type> split_type(const Signature& s) {
   return types;
 }
 
-const Op table[] = {
+const Op concat_table[] = {
     {.name = "concat",
      .infer = concat_type,
      .forward = [](const Signature& s) -> Kernel {
@@ -108,7 +108,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> concat_ops() { return table; }
+std::span<const Op> concat_ops() { return concat_table; }
 
 Value concat(const Values& parts, std::int64_t axis) {
   if (parts.size() == 1) return parts[0];

@@ -9,7 +9,7 @@
 namespace reprise {
 namespace {
 
-const Op table[] = {
+const Op constant_table[] = {
     {.name = "full",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 0);
@@ -33,6 +33,6 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> constant_ops() { return table; }
+std::span<const Op> constant_ops() { return constant_table; }
 
 }  // namespace reprise

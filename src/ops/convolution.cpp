@@ -168,7 +168,7 @@ Axes all_but_channels(const Value& y) {
   return axes;
 }
 
-const Op table[] = {
+const Op convolution_table[] = {
     {.name = "conv",
      .infer = conv_type,
      .forward = conv_kernel<ConvPass::forward>,
@@ -233,7 +233,7 @@ Value plus_bias(const Value& y, const Value& bias) {
 
 }  // namespace
 
-std::span<const Op> convolution_ops() { return table; }
+std::span<const Op> convolution_ops() { return convolution_table; }
 
 Value conv(const Value& x, const Value& weight, const ConvOptions& options) {
   return record("conv", {x, weight}, conv_attributes("conv", x, options));

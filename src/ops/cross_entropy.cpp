@@ -74,7 +74,7 @@ constexpr std::string_view examples =
     "i64[]{0..3} axis=-1 smoothing=0.0; f32[5,3] i64[5]{0..2} axis=1 smoothing=0.0 ignore=1; f32[0,3] i64[0]{0..2} "
     "axis=1 smoothing=0.0; f32[3,2] i64[2]{0..2} axis=0 smoothing=0.2";
 
-const Op table[] = {
+const Op cross_entropy_table[] = {
     {.name = "class_mask",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -168,7 +168,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> cross_entropy_ops() { return table; }
+std::span<const Op> cross_entropy_ops() { return cross_entropy_table; }
 
 Value cross_entropy(const Value& logits, const Value& labels, const CrossEntropyOptions& o) {
   Attributes attributes{{"axis", o.axis}, {"smoothing", o.label_smoothing}};

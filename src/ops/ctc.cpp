@@ -53,7 +53,7 @@ std::int64_t scratch_bytes(const kernels::Ctc& p) {
   return p.batch * p.workspace() * static_cast<std::int64_t>(sizeof(double));
 }
 
-const Op table[] = {
+const Op ctc_table[] = {
     {.name = "ctc",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 4);
@@ -108,7 +108,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> ctc_ops() { return table; }
+std::span<const Op> ctc_ops() { return ctc_table; }
 
 Value ctc(const Value& log_probabilities, const Value& labels, const Value& steps, const Value& lengths,
           std::int64_t blank, Reduction reduction) {

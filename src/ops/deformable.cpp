@@ -162,7 +162,7 @@ Values plain_gradient(const Call& c) {
   return backpropagate({plain_deformable(c)}, {c.in(3)}, wrt);
 }
 
-const Op table[] = {
+const Op deformable_table[] = {
     {.name = "deformable_conv",
      .infer = deformable_type,
      .forward = deformable_kernel,
@@ -197,7 +197,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> deformable_ops() { return table; }
+std::span<const Op> deformable_ops() { return deformable_table; }
 
 Value deformable_conv(const Value& x, const Value& offsets, const Value& weight, const DeformableOptions& o) {
   Attributes attributes = window_attributes("deformable_conv", {o.strides, o.dilations, o.pads}, 2);

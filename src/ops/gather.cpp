@@ -166,7 +166,7 @@ Attributes with_shape(const Call& c, const Shape& shape) {
 }
 Attributes axis_only(const Call& c) { return {{"axis", c.integer("axis")}}; }
 
-const Op table[] = {
+const Op gather_table[] = {
     {.name = "gather",
      .infer = take_type<By::row>,
      .forward = take_kernel<By::row>,
@@ -250,7 +250,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> gather_ops() { return table; }
+std::span<const Op> gather_ops() { return gather_table; }
 
 Value gather(const Value& x, const Value& indices, std::int64_t axis) {
   return record("gather", {x, indices}, {{"axis", axis}});

@@ -27,7 +27,7 @@ Kernel guard_kernel(const Signature& s) {
   }};
 }
 
-const Op table[] = {
+const Op guard_table[] = {
     {.name = "count_not_finite",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -52,7 +52,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> guard_ops() { return table; }
+std::span<const Op> guard_ops() { return guard_table; }
 
 Value count_not_finite(const Value& x) { return record("count_not_finite", {x}); }
 

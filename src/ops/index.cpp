@@ -61,7 +61,7 @@ Kernel ravel_kernel(const Signature& s) {
   }};
 }
 
-const Op table[] = {
+const Op index_table[] = {
     {.name = "iota",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 0);
@@ -127,7 +127,7 @@ Named named_rows(std::string_view who, const Value& x, const Value& indices) {
 
 }  // namespace
 
-std::span<const Op> index_ops() { return table; }
+std::span<const Op> index_ops() { return index_table; }
 
 Value iota_like(const Value& x, std::int64_t axis, DType dtype) {
   Attributes attributes{{"axis", axis}, {"dtype", std::string(to_string(dtype))}, {"shape", x.shape().sizes()}};

@@ -79,7 +79,7 @@ Kernel linear_kernel(const Signature& s) {
   });
 }
 
-const Op table[] = {
+const Op matmul_table[] = {
     {.name = "matmul",
      .infer = matmul_type,
      .forward = matmul_kernel,
@@ -124,7 +124,7 @@ Value product(const Value& a, const Value& b, bool ta, bool tb) {
 
 }  // namespace
 
-std::span<const Op> matmul_ops() { return table; }
+std::span<const Op> matmul_ops() { return matmul_table; }
 
 Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b) {
   if (a.rank() == 0 || b.rank() == 0)

@@ -84,7 +84,7 @@ Attributes without_shape(const Call& c) {
   return {{"axis1", c.integer("axis1")}, {"axis2", c.integer("axis2")}, {"offset", c.integer("offset")}};
 }
 
-const Op table[] = {
+const Op move_table[] = {
     {.name = "expand",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -168,7 +168,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> move_ops() { return table; }
+std::span<const Op> move_ops() { return move_table; }
 
 Value expand(const Value& x, const Shape& shape) {
   if (shape == x.shape()) return x;

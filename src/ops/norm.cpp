@@ -202,7 +202,7 @@ Values gradient_gradient(const Call& c, const Values& dy) {
 constexpr char layer_norm_grad[] = "layer_norm_grad", group_norm_grad[] = "group_norm_grad",
                rms_norm_grad[] = "rms_norm_grad";
 
-const Op table[] = {
+const Op norm_table[] = {
     {.name = "layer_norm",
      .infer = forward_type<Kind::layer>,
      .forward = forward_kernel<Kind::layer>,
@@ -269,7 +269,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> norm_ops() { return table; }
+std::span<const Op> norm_ops() { return norm_table; }
 
 Value layer_norm(const Value& x, const Value& weight, const Value& bias, double epsilon) {
   return record("layer_norm", {x, weight, bias}, {{"dims", std::int64_t{weight.rank()}}, {"epsilon", epsilon}});

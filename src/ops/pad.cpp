@@ -82,7 +82,7 @@ Attributes pad_attributes(const Call& c) {
   return {{"after", c.integers("after")}, {"before", c.integers("before")}, {"mode", c.text("mode")}};
 }
 
-const Op table[] = {
+const Op pad_table[] = {
     {.name = "pad",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -142,7 +142,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> pad_ops() { return table; }
+std::span<const Op> pad_ops() { return pad_table; }
 
 Value pad(const Value& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
           double value) {

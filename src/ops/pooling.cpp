@@ -133,7 +133,7 @@ Kernel pool_kernel(const Signature& s, const Shape& x, Run run) {
   });
 }
 
-const Op table[] = {
+const Op pooling_table[] = {
     {.name = "max_pool",
      .infer = pool_type,
      .forward = [](const Signature& s) -> Kernel {
@@ -257,7 +257,7 @@ Attributes adaptive(const Value& x, const std::vector<std::int64_t>& size) {
 
 }  // namespace
 
-std::span<const Op> pooling_ops() { return table; }
+std::span<const Op> pooling_ops() { return pooling_table; }
 
 Value max_pool(const Value& x, const std::vector<std::int64_t>& kernel, const PoolOptions& options) {
   return record("max_pool", {x}, sliding("max_pool", x, kernel, options));

@@ -58,7 +58,7 @@ Cost draw_cost(const Signature& s) {
   return cost;
 }
 
-const Op table[] = {
+const Op random_table[] = {
     {.name = "random_uniform",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_range(s, s.real("low"), s.real("high"));
@@ -197,7 +197,7 @@ Attributes drawn(const Shape& shape, DType dtype) {
 
 }  // namespace
 
-std::span<const Op> random_ops() { return table; }
+std::span<const Op> random_ops() { return random_table; }
 
 Tensor random_key(std::int64_t seed, std::int64_t stream) { return Tensor::from(std::vector{seed, stream}, {2}); }
 

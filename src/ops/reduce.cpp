@@ -160,7 +160,7 @@ Kernel first_equal_kernel(const Signature& s) {
   });
 }
 
-const Op table[] = {
+const Op reduce_table[] = {
     {.name = "sum",
      .infer = number_type,
      .forward = reduce_numbers<kernels::Sum>,
@@ -244,7 +244,7 @@ Value without_axes(const Value& kept, const Axes& axes, bool keepdims) {
 
 }  // namespace
 
-std::span<const Op> reduce_ops() { return table; }
+std::span<const Op> reduce_ops() { return reduce_table; }
 
 Value sum(const Value& x) { return sum(x, all_axes(x)); }
 Value sum(const Value& x, const Axes& axes, bool keepdims) { return reduce("sum", x, axes, keepdims); }

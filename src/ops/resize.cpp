@@ -93,7 +93,7 @@ Attributes other_way(const Call& c, std::string_view size_name) {
           {std::string(size_name), std::vector<std::int64_t>(shape.begin() + 2, shape.end())}};
 }
 
-const Op table[] = {
+const Op resize_table[] = {
     {.name = "resize",
      .infer = [](const Signature& s) { return resized_type(s, "size"); },
      .forward = [](const Signature& s) -> Kernel {
@@ -141,7 +141,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> resize_ops() { return table; }
+std::span<const Op> resize_ops() { return resize_table; }
 
 Value resize(const Value& x, const std::vector<std::int64_t>& size, const ResizeOptions& options) {
   auto text = [](const char* t) { return std::string(t); };

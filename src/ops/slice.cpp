@@ -56,7 +56,7 @@ Region region(const Signature& s, const Shape& whole, const Shape& part) {
   return r;
 }
 
-const Op table[] = {
+const Op slice_table[] = {
     {.name = "slice",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -103,7 +103,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> slice_ops() { return table; }
+std::span<const Op> slice_ops() { return slice_table; }
 
 Value slice(const Value& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
   return slice(x, std::vector{axis}, {start}, {stop}, {step});

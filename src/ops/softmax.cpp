@@ -56,7 +56,7 @@ Kernel two_inputs(const Signature& s) {
   });
 }
 
-const Op table[] = {
+const Op softmax_table[] = {
     {.name = "softmax",
      .infer = along_type,
      .forward = one_input<[](auto... a) { kernels::softmax(a...); }>,
@@ -109,7 +109,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> softmax_ops() { return table; }
+std::span<const Op> softmax_ops() { return softmax_table; }
 
 Value softmax(const Value& x, std::int64_t axis) { return record("softmax", {x}, {{"axis", axis}}); }
 Value log_softmax(const Value& x, std::int64_t axis) { return record("log_softmax", {x}, {{"axis", axis}}); }

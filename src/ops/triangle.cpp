@@ -50,7 +50,7 @@ constexpr std::string_view examples =
     "f32[3,3] offset=0; f32[2,3,4] offset=1; f32[4,2] offset=-1; f32[0,3] offset=0; f32[1,1] offset=5; "
     "f32[2,2] offset=-7; i64[2,3]{1..9} offset=0; f32[2,0] offset=0";
 
-const Op table[] = {
+const Op triangle_table[] = {
     {.name = "tril",
      .infer = triangle_type,
      .forward = triangle_kernel<true>,
@@ -67,7 +67,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> triangle_ops() { return table; }
+std::span<const Op> triangle_ops() { return triangle_table; }
 
 Value tril(const Value& x, std::int64_t offset) { return record("tril", {x}, {{"offset", offset}}); }
 Value triu(const Value& x, std::int64_t offset) { return record("triu", {x}, {{"offset", offset}}); }

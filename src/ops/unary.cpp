@@ -31,7 +31,7 @@ std::vector<Type> clamp_type(const Signature& s) {
   return s.arity() == 1 ? same_type(s) : broadcast_type(s);
 }
 
-const Op table[] = {
+const Op unary_table[] = {
     {.name = "negate",
      .infer = same_number_type,
      .forward = map_wrapping<[](auto x) { return -x; }>,
@@ -231,7 +231,7 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> unary_ops() { return table; }
+std::span<const Op> unary_ops() { return unary_table; }
 
 Value negate(const Value& x) { return record("negate", {x}); }
 Value abs(const Value& x) { return record("abs", {x}); }

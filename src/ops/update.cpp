@@ -248,7 +248,7 @@ Kernel lookahead(const Signature& s) {
   });
 }
 
-const Op table[] = {
+const Op update_table[] = {
     {.name = "assign",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 2);
@@ -347,6 +347,6 @@ const Op table[] = {
 
 }  // namespace
 
-std::span<const Op> update_ops() { return table; }
+std::span<const Op> update_ops() { return update_table; }
 
 }  // namespace reprise

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-const Op table[] = {
+const Op view_table[] = {
     {.name = "reshape",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
@@ -55,7 +55,7 @@ Shape completed(const Value& x, std::span<const std::int64_t> sizes) {
 
 }  // namespace
 
-std::span<const Op> view_ops() { return table; }
+std::span<const Op> view_ops() { return view_table; }
 
 Value reshape(const Value& x, std::span<const std::int64_t> shape) { return reshape(x, completed(x, shape)); }
 Value reshape(const Value& x, const Shape& shape) {

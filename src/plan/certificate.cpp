@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Bytes in memory during each first run if everything stays until its last use.
 std::vector<std::int64_t> loads(const Model& model) {

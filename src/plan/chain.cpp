@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 constexpr int never = std::numeric_limits<int>::max();
 constexpr std::size_t widest_state = 3;  // values
 

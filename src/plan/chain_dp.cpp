@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/index.h"
 #include "plan/chain.h"
 #include "plan/replay.h"
 #include "plan/solver.h"
@@ -20,7 +21,6 @@
 namespace reprise::plan {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 constexpr int most_blocks = 96;
 
 using Values = std::unordered_set<int>;

@@ -9,12 +9,12 @@
 #include <queue>
 #include <unordered_map>
 
+#include "base/index.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 using Bits = std::uint64_t;
 constexpr Bits bit(int index) { return Bits{1} << index; }
 

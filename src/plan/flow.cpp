@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/index.h"
+
 namespace reprise::plan {
-namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
 
 Flow::Flow(int vertex_count) : vertex_count_(vertex_count) {}
 

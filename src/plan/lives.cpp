@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "reprise/plan.h"
 
 namespace reprise {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Biographer {
  public:

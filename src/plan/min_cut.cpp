@@ -4,13 +4,12 @@
 // elsewhere.
 #include <algorithm>
 
+#include "base/index.h"
 #include "plan/annealer.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Walks on from a moment with only the chosen values in memory, and brings back the rest just in time.
 class Walk {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Builder {
  public:

@@ -5,10 +5,11 @@
 #include <cmath>
 #include <queue>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 constexpr int source = 0, sink = 1;
 
 // Which nodes have run before node t's first run, and which run only after it, in the given scope.

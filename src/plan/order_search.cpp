@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.h"
 #include "plan/annealer.h"
 #include "plan/sequence.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::vector<int> runs_of(const Model& model, const Schedule& schedule) {
   std::vector<int> node_of(model.nodes.size()), runs;

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/index.h"
 #include "reprise/memory.h"
 
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // The buffers of all rows that need memory, and which row each is.
 class Buffers {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "reprise/plan.h"
 
 namespace reprise {
@@ -24,8 +25,6 @@ void add_size(std::int64_t& total, const std::string& where, std::int64_t bytes)
   if (bytes > largest_total - total) fail("[problem] sizes up to '{}' sum to more than 2^60 bytes", where);
   total += bytes;
 }
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

@@ -5,14 +5,13 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "plan/json.h"
 #include "reprise/plan_io.h"
 
 namespace reprise {
 namespace plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 using Positions = std::unordered_map<std::string, std::size_t>;
 

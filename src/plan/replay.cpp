@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/replay.h"
+#include "base/index.h"
 
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Replay {
  public:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns runs into schedules: every value is dropped after its last use before it is made again.
+#include "base/index.h"
 #include "reprise/plan.h"
 
 namespace reprise {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // For each step, the values to drop right after it. Walks backwards: a value seen for the first time since it was last
 // made has its last use there.

@@ -4,13 +4,12 @@
 // Tries every number of segments, cut evenly by count, by cost and by bytes.
 #include <algorithm>
 
+#include "base/index.h"
 #include "plan/replay.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // The node that runs at the peak of the base order.
 int node_at_peak(const Problem& problem, const Schedule& base) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 constexpr std::uint64_t bit(int v) { return std::uint64_t{1} << (v % 64); }
 bool has_bit(const std::uint64_t* row, int v) { return (row[v / 64] & bit(v)) != 0; }

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 constexpr int most_visits =
     400;  // of nodes while looking for what one value needs; keeps shared ancestors from exploding
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/index.h"
+
 namespace reprise::plan {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool comes_first(const Item& a, const Item& b) {
   if (a.at != b.at) return a.at < b.at;

@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "reprise/plan.h"
 
 namespace reprise {
 namespace {
 
 using Kind = Placement::Kind;
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 // Something is needed during steps [from, to).
 struct Need {
   Kind kind = Kind::value;

@@ -6,12 +6,12 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "report/text.h"
 
 namespace reprise::report {
 namespace {
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t most_columns = 4096;
 constexpr std::size_t longest_name = 96;
 

@@ -6,12 +6,11 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/index.h"
 #include "reprise/memory.h"
 
 namespace reprise::report {
 namespace {
-
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool is_view_only(const Problem& problem, const Problem::Node& node) {
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v)

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "plan/moment.h"
 
 namespace reprise::report {
 namespace {
-
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // A cost for so many bytes as a share of a step for each hundredth of the unlimited peak.
 double rate_of(const PlanResult& plan, double cost, double bytes) {

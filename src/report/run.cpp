@@ -15,7 +15,9 @@ namespace {
 using nlohmann::json;
 constexpr int format_version = 1;
 
-std::string at(const std::string& folder, const char* name) { return (std::filesystem::path(folder) / name).string(); }
+std::string path_in(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -62,21 +64,21 @@ void read_run(const json& file, Run& run) {
 void save(const Page& page, const std::string& folder) {
   if (!page.plan) fail("[report] the page has no plan");
   std::filesystem::create_directories(folder);
-  write_file(at(folder, "plan.json"), to_json(saved(*page.plan)));
-  write_file(at(folder, "run.json"), run_json(page).dump(1, ' ', true, json::error_handler_t::replace) + "\n");
+  write_file(path_in(folder, "plan.json"), to_json(saved(*page.plan)));
+  write_file(path_in(folder, "run.json"), run_json(page).dump(1, ' ', true, json::error_handler_t::replace) + "\n");
 }
 
 Run load(const std::string& folder) {
-  if (!std::filesystem::exists(at(folder, "plan.json")))
+  if (!std::filesystem::exists(path_in(folder, "plan.json")))
     fail("[report] '{}' holds no plan.json: give a folder that `reprise train --save` wrote, or a plan", folder);
   Run run{.title = std::filesystem::path(folder).filename().string(),
-          .plan = result_of(load_plan(at(folder, "plan.json")))};
-  if (std::filesystem::exists(at(folder, "metrics.jsonl"))) run.metrics = at(folder, "metrics.jsonl");
-  if (!std::filesystem::exists(at(folder, "run.json"))) return run;
+          .plan = result_of(load_plan(path_in(folder, "plan.json")))};
+  if (std::filesystem::exists(path_in(folder, "metrics.jsonl"))) run.metrics = path_in(folder, "metrics.jsonl");
+  if (!std::filesystem::exists(path_in(folder, "run.json"))) return run;
   try {
-    read_run(json::parse(read_file(at(folder, "run.json"))), run);
+    read_run(json::parse(read_file(path_in(folder, "run.json"))), run);
   } catch (const json::exception& e) {
-    fail("[report] '{}' cannot be understood: {}", at(folder, "run.json"), e.what());
+    fail("[report] '{}' cannot be understood: {}", path_in(folder, "run.json"), e.what());
   }
   return run;
 }

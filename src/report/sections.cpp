@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "report/machine.h"
 #include "report/metrics.h"
 #include "report/text.h"
@@ -12,7 +13,6 @@
 namespace reprise::report {
 namespace {
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t most_rows = 12, most_points = 1000;
 
 std::string section(const std::string& id, const std::string& title, const std::string& body) {

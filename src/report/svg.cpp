@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "report/sections.h"
 #include "report/text.h"
 
 namespace reprise::report {
 namespace {
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t most_columns = 1200, most_bars = 4000;
 constexpr double width = 1100, left = 84, right = 16, memory_top = 62, memory_floor = 320, layout_top = 372,
                  layout_floor = 720;

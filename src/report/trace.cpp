@@ -2,13 +2,13 @@
 // Trace events, the JSON that Perfetto and chrome://tracing read: a slice for each moment, a counter for memory.
 #include <fmt/core.h>
 
+#include "base/index.h"
 #include "report/data.h"
 #include "report/text.h"
 
 namespace reprise::report {
 namespace {
 
-constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr double micro = 1e6;
 
 std::string named(const char* what, int thread, const std::string& name) {

@@ -22,7 +22,7 @@ Half from_bits(std::uint32_t bits) {
 
 // Rounds by definition: the nearest of all values, the one with an even last bit when two are equally near.
 template <class Half>
-Half nearest(float x) {
+Half nearest_half(float x) {
   Half best;
   double best_distance = std::numeric_limits<double>::infinity();
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -57,7 +57,7 @@ TYPED_TEST(HalfTest, RoundsToNearestEvenByDefinition) {
   Random random(1);
   for (int i = 0; i < 300; ++i) {
     float x = static_cast<float>((random.chance(0.5) ? 1 : -1) * std::exp2(random.uniform(-26, 15.9)));
-    EXPECT_EQ(TypeParam(x), nearest<TypeParam>(x)) << x;
+    EXPECT_EQ(TypeParam(x), nearest_half<TypeParam>(x)) << x;
   }
 }
 

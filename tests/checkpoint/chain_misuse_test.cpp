@@ -35,8 +35,6 @@ TEST(ChainMisuse, NegativeAndAbsurdNumbersAreRefused) {
             "[chain] periodic: a period of -2: give 0 or more");
   EXPECT_EQ(message([] { online_two_level(0, 2); }), "[chain] online_two_level: a period of 0: give at least 1");
   EXPECT_EQ(message([] { disk_revolve(10, 2, -1, 0); }),
-            "[chain] hierarchical: a store's write cost is -1: costs are finite and not negative");
-  EXPECT_EQ(message([] { disk_revolve(10, 2, -1, 0); }),
             "[chain] disk_revolve: a store's write cost is -1: costs are finite and not negative");
   EXPECT_EQ(message([] {
               hierarchical(10, {{"disk", -4}});

@@ -15,15 +15,15 @@ namespace {
 
 using Floats = std::vector<float>;
 using Layers = std::vector<std::int64_t>;
-const Floats input{1.234f, 5.5345f, 9.12367f};
-const Layers layers{0, 1, 2, 3, 4, 5};
+const Floats given_input{1.234f, 5.5345f, 9.12367f};
+const Layers six_layers{0, 1, 2, 3, 4, 5};
 
-Floats layer(std::int64_t index, const Floats& x) {
+Floats sine_layer(std::int64_t index, const Floats& x) {
   Floats y;
   for (float v : x) y.push_back(std::sin(v) + 0.1f * static_cast<float>(index));
   return y;
 }
-Floats layer_vjp(std::int64_t, const Floats& x, const Floats& dy) {
+Floats sine_layer_vjp(std::int64_t, const Floats& x, const Floats& dy) {
   Floats dx;
   for (std::size_t i = 0; i < x.size(); ++i) dx.push_back(std::cos(x[i]) * dy[i]);
   return dx;
@@ -81,7 +81,7 @@ TEST(Checkpointer, NeverHoldsMoreThanItsBudgetWhateverTheStoreMakesOfAValue) {
       using Store = EncodedStore<Floats>;
       ActivationCheckpointer<Floats, Store> checkpointer(
           {.checkpoint_every_n_layers = 1, .budget = CheckpointBudget(budget)}, Store({.encoding = encoding}));
-      checkpointer.checkpointed_forward(input, layers, layer);
+      checkpointer.checkpointed_forward(given_input, six_layers, sine_layer);
       EXPECT_GT(checkpointer.num_checkpoints(), 0);
       EXPECT_LE(checkpointer.memory_stored_bytes(), budget);
       EXPECT_EQ(checkpointer.config().budget.used_bytes(), checkpointer.memory_stored_bytes());
@@ -92,23 +92,23 @@ TEST(Checkpointer, HalfAValueFitsTwiceInItsBudget) {
   ActivationCheckpointer<Floats, EncodedStore<Floats>> checkpointer(
       {.checkpoint_every_n_layers = 1, .budget = CheckpointBudget(12)},
       EncodedStore<Floats>({.encoding = Encoding::f16}));
-  checkpointer.checkpointed_forward(input, layers, layer);
+  checkpointer.checkpointed_forward(given_input, six_layers, sine_layer);
   EXPECT_EQ(checkpointer.num_checkpoints(), 2);
 }
 
 TEST(Checkpointer, DebugModeNamesTheFirstLayerThatIsNotDeterministic) {
   int calls = 0;
   auto noisy = [&](std::int64_t index, const Floats& x) {
-    Floats y = layer(index, x);
+    Floats y = sine_layer(index, x);
     if (index == 3 || index == 5) y[0] += static_cast<float>(++calls);
     return y;
   };
   for (std::int64_t every : {0, 1, 2, 4}) {
     ActivationCheckpointer checkpointer({.checkpoint_every_n_layers = every, .check_determinism = true});
-    checkpointer.checkpointed_forward(input, layers, layer);
-    EXPECT_NO_THROW(checkpointer.checkpointed_backward(input, layers, layer, layer_vjp));
+    checkpointer.checkpointed_forward(given_input, six_layers, sine_layer);
+    EXPECT_NO_THROW(checkpointer.checkpointed_backward(given_input, six_layers, sine_layer, sine_layer_vjp));
     try {
-      checkpointer.checkpointed_backward(input, layers, noisy, layer_vjp);
+      checkpointer.checkpointed_backward(given_input, six_layers, noisy, sine_layer_vjp);
       FAIL() << "the noise went unnoticed";
     } catch (const NotDeterministic& e) {
       EXPECT_EQ(e.index, 3);
@@ -134,7 +134,7 @@ namespace {
 
 TEST(Checkpointer, CountsItsBytesWithoutLookingAtWhatItHolds) {
   ActivationCheckpointer<Measured, MemoryStore<Measured>> checkpointer({}, {});
-  for (std::int64_t l = 0; l < 50; ++l) checkpointer.save(l, {input});
+  for (std::int64_t l = 0; l < 50; ++l) checkpointer.save(l, {given_input});
   saves = 0;
   EXPECT_EQ(checkpointer.memory_stored_bytes(), 600);
   EXPECT_EQ(checkpointer.memory_saved_bytes(), 0);
@@ -146,23 +146,23 @@ TEST(Checkpointer, ForgetsWhatADiskLostBehindIt) {
   using Disk = DiskStore<Floats>;
   ActivationCheckpointer<Floats, Disk> checkpointer(
       {.budget = CheckpointBudget(100)}, Disk({.slots = 6, .slot_bytes = 12, .write_behind = 1, .read_ahead = 0}));
-  checkpointer.save(0, input);
-  checkpointer.save(1, input);
+  checkpointer.save(0, given_input);
+  checkpointer.save(1, given_input);
   {
     FileSizeLimit limit(2 * 4096);
-    checkpointer.save(2, input);
-    EXPECT_THROW(checkpointer.save(3, input), StoreFailed);
+    checkpointer.save(2, given_input);
+    EXPECT_THROW(checkpointer.save(3, given_input), StoreFailed);
   }
   EXPECT_EQ(checkpointer.num_checkpoints(), 2);
   EXPECT_EQ(checkpointer.memory_stored_bytes(), 24);
   EXPECT_EQ(checkpointer.config().budget.used_bytes(), 24);
   EXPECT_THROW(checkpointer.get(2), NothingStored);
-  EXPECT_EQ(checkpointer.get(1), input);
+  EXPECT_EQ(checkpointer.get(1), given_input);
 }
 
 TEST(DriverMisuse, AStoreThatHoldsSomethingIsRefused) {
   EncodedStore<Floats> used({.encoding = Encoding::plain});
-  EXPECT_EQ(used.put(5, input), 12);
+  EXPECT_EQ(used.put(5, given_input), 12);
   EXPECT_EQ(message([&] { ActivationCheckpointer<Floats, EncodedStore<Floats>>({}, used); }),
             "[checkpointer] the store holds 12 bytes already: give an empty one");
   using Network = CheckpointedNetwork<LinearSegment, EncodedStore<Floats>>;
@@ -175,16 +175,16 @@ TEST(Checkpointer, ADiskThatFillsUpInTheMiddleIsAnErrorAndTheNextPassIsRight) {
                                                     Disk({.slots = 6, .slot_bytes = 12, .write_behind = 1}));
   for (rlim_t room : {rlim_t{0}, rlim_t{5}, rlim_t{2 * 4096 + 5}}) {
     FileSizeLimit limit(room);
-    EXPECT_THROW(checkpointer.checkpointed_forward(input, layers, layer), StoreFailed);
+    EXPECT_THROW(checkpointer.checkpointed_forward(given_input, six_layers, sine_layer), StoreFailed);
     EXPECT_EQ(checkpointer.num_checkpoints(), 0);
     EXPECT_EQ(checkpointer.memory_stored_bytes(), 0);
     EXPECT_EQ(checkpointer.config().budget.used_bytes(), 0);
   }
-  checkpointer.checkpointed_forward(input, layers, layer);
+  checkpointer.checkpointed_forward(given_input, six_layers, sine_layer);
   ActivationCheckpointer plain;
-  plain.checkpointed_forward(input, layers, layer);
-  EXPECT_EQ(checkpointer.checkpointed_backward(input, layers, layer, layer_vjp),
-            plain.checkpointed_backward(input, layers, layer, layer_vjp));
+  plain.checkpointed_forward(given_input, six_layers, sine_layer);
+  EXPECT_EQ(checkpointer.checkpointed_backward(given_input, six_layers, sine_layer, sine_layer_vjp),
+            plain.checkpointed_backward(given_input, six_layers, sine_layer, sine_layer_vjp));
 }
 
 TEST(Network, ADiskThatFillsUpInTheMiddleIsAnErrorAndTheNextForwardIsRight) {
@@ -195,22 +195,22 @@ TEST(Network, ADiskThatFillsUpInTheMiddleIsAnErrorAndTheNextForwardIsRight) {
       DiskStore<Floats>({.slots = 8, .slot_bytes = 12, .write_behind = 1}));
   {
     FileSizeLimit limit(4096 + 5);
-    EXPECT_THROW(network.forward(input), StoreFailed);
+    EXPECT_THROW(network.forward(given_input), StoreFailed);
     EXPECT_EQ(network.memory_bytes(), 0);
     EXPECT_EQ(network.budget().used_bytes(), 0);
   }
   CheckpointedNetwork<LinearSegment> plain(segments);
-  EXPECT_EQ(network.forward(input), plain.forward(input));
-  EXPECT_EQ(network.backward(input).parameters, plain.backward(input).parameters);
+  EXPECT_EQ(network.forward(given_input), plain.forward(given_input));
+  EXPECT_EQ(network.backward(given_input).parameters, plain.backward(given_input).parameters);
   EXPECT_EQ(network.budget().used_bytes(), 8 * 12);
 }
 
 TEST(SweepOverStores, SweepsInSeveralThreadsWithStoresOfTheirOwnDoNotDisturbEachOther) {
   Parent parent;
-  auto forward = [](std::int64_t step, const Floats& x) { return layer(step % 7, x); };
+  auto forward = [](std::int64_t step, const Floats& x) { return sine_layer(step % 7, x); };
   auto sweep = [&](auto&... stores) {
-    return reverse_sweep(input, {.schedule = chain::multistage(40, {{"memory", 2}, {"disk", 4, 1, 1}})}, forward,
-                         Floats{1, 1, 1}, layer_vjp, stores...);
+    return reverse_sweep(given_input, {.schedule = chain::multistage(40, {{"memory", 2}, {"disk", 4, 1, 1}})}, forward,
+                         Floats{1, 1, 1}, sine_layer_vjp, stores...);
   };
   Floats expected = sweep();
   std::vector<Floats> gradients(3);

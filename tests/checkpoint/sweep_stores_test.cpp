@@ -9,7 +9,7 @@
 #include "checkpoint/messages.h"
 #include "reprise/checkpoint.h"
 
-namespace reprise {
+namespace reprise::sweep_stores {
 namespace {
 
 using State = std::vector<double>;
@@ -153,4 +153,4 @@ TEST(SweepOverStores, AnExceptionOfTheStepRemovesTheFiles) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::sweep_stores

@@ -11,10 +11,10 @@ namespace {
 using nlohmann::json;
 using BenchCommand = CommandTest;
 
-const std::string small = "gpt4s --batch 16 --estimate --time-limit 2 ";
+const std::string small_gpt = "gpt4s --batch 16 --estimate --time-limit 2 ";
 
 TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
-  Outcome run = tool("bench " + small + "--steps 2 --budget 70% --json 2>/dev/null");
+  Outcome run = tool("bench " + small_gpt + "--steps 2 --budget 70% --json 2>/dev/null");
   ASSERT_EQ(run.status, 0);
   json r = json::parse(run.output);
   for (const char* key : {"model", "steps", "losses", "step_seconds", "budget_bytes", "planned_peak_bytes",
@@ -30,13 +30,13 @@ TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
 TEST_F(BenchCommand, GivesTheSameLossesWithinAnyBudget) {
   auto losses = [](const std::string& budget) {
     return json::parse(
-        tool("bench " + small + "--steps 3 --json --budget " + budget + " 2>/dev/null").output)["losses"];
+        tool("bench " + small_gpt + "--steps 3 --json --budget " + budget + " 2>/dev/null").output)["losses"];
   };
   EXPECT_EQ(losses("100%"), losses("70%"));
 }
 
 TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
-  Outcome run = complaint("bench " + small + "--budget 1MiB");
+  Outcome run = complaint("bench " + small_gpt + "--budget 1MiB");
   EXPECT_EQ(run.status, 3);
   EXPECT_NE(run.output.find("no schedule fits 1.0 MiB: the smallest budget is "), std::string::npos) << run.output;
 }
@@ -83,12 +83,12 @@ TEST_F(BenchCommand, ListsTheModels) {
 }
 
 TEST_F(BenchCommand, PlansAModelWithoutTrainingIt) {
-  Outcome run = tool("plan " + small + "--budget 70% --json 2>/dev/null");
+  Outcome run = tool("plan " + small_gpt + "--budget 70% --json 2>/dev/null");
   EXPECT_EQ(run.status, 0);
   json r = json::parse(run.output);
   EXPECT_EQ(r["feasible"], true);
   EXPECT_GT(r["recomputed"], 0);
-  EXPECT_EQ(complaint("plan " + small + "--budget 1MiB").status, 3);
+  EXPECT_EQ(complaint("plan " + small_gpt + "--budget 1MiB").status, 3);
 }
 
 }  // namespace

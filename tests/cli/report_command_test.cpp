@@ -4,7 +4,7 @@
 
 #include "cli/tool.h"
 
-namespace reprise::cli {
+namespace reprise::cli::report_command_tests {
 namespace {
 
 using nlohmann::json;
@@ -96,4 +96,4 @@ TEST_F(ReportCommand, ComesWithASweepWhoseKneeIsMarked) {
 }
 
 }  // namespace
-}  // namespace reprise::cli
+}  // namespace reprise::cli::report_command_tests

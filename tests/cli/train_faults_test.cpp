@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "cli/tool.h"
 
-namespace reprise::cli {
+namespace reprise::cli::train_faults_tests {
 namespace {
 
 using TrainFaults = CommandTest;
@@ -196,4 +196,4 @@ TEST_F(TrainFaults, AFolderThatCannotBeWrittenIsAClearError) {
 }
 
 }  // namespace
-}  // namespace reprise::cli
+}  // namespace reprise::cli::train_faults_tests

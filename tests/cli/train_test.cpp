@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using TrainCommandTest = CommandTest;
 
-const std::string small = "digits --batch 8 --estimate --time-limit 1 --threads 1 ";
+const std::string small_digits = "digits --batch 8 --estimate --time-limit 1 --threads 1 ";
 
 json result_of(const std::string& arguments) {
   Outcome run = tool("train " + arguments + " --json --quiet 2>/dev/null");
@@ -61,10 +61,10 @@ TEST_F(TrainCommandTest, ShowsWhatItWillDoAndStopsThere) {
   for (const char* words : {"parameters", "that a run without limit takes", "the smallest possible is", "recomputed",
                             "above the best possible"})
     EXPECT_TRUE(has(run.output, words)) << run.output;
-  json r = result_of(small + "--dry-run --epochs 2");
+  json r = result_of(small_digits + "--dry-run --epochs 2");
   EXPECT_EQ(r["recipe"]["steps"].get<double>(), std::llround(2.0 * std::floor(r["recipe"]["steps"].get<double>() / 2)));
   EXPECT_FALSE(r.contains("losses"));
-  EXPECT_GT(result_of(small + "--dry-run --budget auto")["budget_bytes"], 1 << 20);
+  EXPECT_GT(result_of(small_digits + "--dry-run --budget auto")["budget_bytes"], 1 << 20);
 }
 
 TEST_F(TrainCommandTest, NamesTheSmallestBudgetAndRemediesWhenNothingFits) {
@@ -78,31 +78,33 @@ TEST_F(TrainCommandTest, NamesTheSmallestBudgetAndRemediesWhenNothingFits) {
 }
 
 TEST_F(TrainCommandTest, TakesEveryWordAboutLearning) {
-  double plain = result_of(small + "--steps 4")["losses"].back().get<double>();
+  double plain = result_of(small_digits + "--steps 4")["losses"].back().get<double>();
   for (const char* option : {"--lr 0.5", "--optimizer sgd", "--schedule cosine", "--warmup 2", "--clip-norm 0.01",
                              "--clip-value 0.0001 --optimizer sgd", "--seed 7", "--schedule linear --warmup 1"})
-    EXPECT_NE(result_of(small + "--steps 4 " + option)["losses"].back().get<double>(), plain) << option;
+    EXPECT_NE(result_of(small_digits + "--steps 4 " + option)["losses"].back().get<double>(), plain) << option;
   for (const char* check : {"on", "loss", "auto", "off"})
-    EXPECT_EQ(result_of(small + "--steps 4 --check-finite " + check)["losses"].back().get<double>(), plain) << check;
-  json parts = result_of(small + "--steps 2 --accumulate 2");
-  EXPECT_NEAR(parts["losses"].back().get<double>(), result_of(small + "--steps 2")["losses"].back().get<double>(),
-              1e-4);
+    EXPECT_EQ(result_of(small_digits + "--steps 4 --check-finite " + check)["losses"].back().get<double>(), plain)
+        << check;
+  json parts = result_of(small_digits + "--steps 2 --accumulate 2");
+  EXPECT_NEAR(parts["losses"].back().get<double>(),
+              result_of(small_digits + "--steps 2")["losses"].back().get<double>(), 1e-4);
   EXPECT_EQ(parts["recipe"]["accumulate"], 2);
-  EXPECT_EQ(result_of(small + "--steps 2 --accumulate auto --data-kind idx")["recipe"]["accumulate"], 1);
+  EXPECT_EQ(result_of(small_digits + "--steps 2 --accumulate auto --data-kind idx")["recipe"]["accumulate"], 1);
 }
 
 TEST_F(TrainCommandTest, EvaluatesAsOftenAsAskedAndStopsEarly) {
-  Outcome run = complaint("train " + small + "--steps 4 --evaluate-every 2 --validation 0.2 --validate-samples 64");
+  Outcome run =
+      complaint("train " + small_digits + "--steps 4 --evaluate-every 2 --validation 0.2 --validate-samples 64");
   EXPECT_TRUE(has(run.output, "step 2: loss ") && has(run.output, "step 4: loss ")) << run.output;
   EXPECT_TRUE(has(run.output, "validation loss ")) << run.output;
-  json r = result_of(small + "--steps 40 --evaluate-every 1 --patience 2 --lr 1e-30 --validate-samples 16");
+  json r = result_of(small_digits + "--steps 40 --evaluate-every 1 --patience 2 --lr 1e-30 --validate-samples 16");
   EXPECT_EQ(r["end"], "stopped early");
   EXPECT_EQ(r["steps"], 3);
-  EXPECT_TRUE(result_of(small + "--steps 2 --validation 0")["validation"].is_null());
+  EXPECT_TRUE(result_of(small_digits + "--steps 2 --validation 0")["validation"].is_null());
 }
 
 TEST_F(TrainCommandTest, WritesMetricsAndARunFolder) {
-  result_of(small + "--steps 4 --save " + in("run") + " --save-every 1 --keep 2 --evaluate-every 2 --metrics " +
+  result_of(small_digits + "--steps 4 --save " + in("run") + " --save-every 1 --keep 2 --evaluate-every 2 --metrics " +
             in("m.csv") + " --metrics " + in("m.jsonl"));
   std::string csv = text_of(in("m.csv"));
   EXPECT_TRUE(csv.starts_with("step,epoch,loss,lr,seconds,val_loss,val_metric\n1,")) << csv;
@@ -128,7 +130,7 @@ TEST_F(TrainCommandTest, WritesMetricsAndARunFolder) {
 }
 
 TEST_F(TrainCommandTest, WritesAPageAboutTheRun) {
-  result_of(small + "--steps 2 --report " + in("page.html") + " --metrics " + in("m.jsonl"));
+  result_of(small_digits + "--steps 2 --report " + in("page.html") + " --metrics " + in("m.jsonl"));
   EXPECT_TRUE(has(text_of(in("page.html")), "<html"));
 }
 
@@ -149,8 +151,8 @@ TEST_F(TrainCommandTest, GoesOnBitForBit) {
 }
 
 TEST_F(TrainCommandTest, RefusesToGoOnWithAnotherRun) {
-  result_of(small + "--steps 2 --save " + in("run"));
-  EXPECT_TRUE(has(complaint("train " + small + "--steps 2 --save " + in("run")).output, "go on with --resume"));
+  result_of(small_digits + "--steps 2 --save " + in("run"));
+  EXPECT_TRUE(has(complaint("train " + small_digits + "--steps 2 --save " + in("run")).output, "go on with --resume"));
   EXPECT_TRUE(has(complaint("train --resume " + in("run") + " --batch 4").output, "trained with another --batch"));
   EXPECT_TRUE(has(complaint("train gpt4s --resume " + in("run")).output, "trained with another model"));
   EXPECT_TRUE(has(complaint("train --resume " + in("none")).output, "there is no snapshot in"));
@@ -159,28 +161,29 @@ TEST_F(TrainCommandTest, RefusesToGoOnWithAnotherRun) {
 
 TEST_F(TrainCommandTest, TakesWeightsInAndOut) {
   for (const char* name : {"w.safetensors", "w.npz"}) {
-    result_of(small + "--steps 3 --weights-out " + in(name));
+    result_of(small_digits + "--steps 3 --weights-out " + in(name));
     io::NamedTensors first = io::load_tensors(in(name));
     EXPECT_GT(first.size(), 2u);
-    result_of(small + "--steps 1 --lr 1e-30 --seed 5 --weights-in " + in(name) + " --weights-out " + in("again.npz"));
+    result_of(small_digits + "--steps 1 --lr 1e-30 --seed 5 --weights-in " + in(name) + " --weights-out " +
+              in("again.npz"));
     io::NamedTensors again = io::load_tensors(in("again.npz"));
     ASSERT_EQ(again.size(), first.size());
     EXPECT_TRUE(same_bits(again[0].second, first[0].second));
   }
-  json r = result_of(small + "--steps 2 --freeze " + io::load_tensors(in("w.npz"))[0].first);
-  EXPECT_LT(r["params"], result_of(small + "--steps 1")["params"]);
+  json r = result_of(small_digits + "--steps 2 --freeze " + io::load_tensors(in("w.npz"))[0].first);
+  EXPECT_LT(r["params"], result_of(small_digits + "--steps 1")["params"]);
 }
 
 TEST_F(TrainCommandTest, StopsBeforeTheWeightsChangeWhenTheLossIsNotFinite) {
-  result_of(small + "--steps 1 --weights-out " + in("w.npz"));
+  result_of(small_digits + "--steps 1 --weights-out " + in("w.npz"));
   io::NamedTensors weights = io::load_npz(in("w.npz"));
   weights[0].second.span<float>()[0] = INFINITY;
   io::save_npz(in("bad.npz"), weights);
   Outcome run =
-      complaint("train " + small + "--steps 4 --quiet --weights-in " + in("bad.npz") + " --save " + in("run"));
+      complaint("train " + small_digits + "--steps 4 --quiet --weights-in " + in("bad.npz") + " --save " + in("run"));
   EXPECT_EQ(run.status, 4);
   EXPECT_TRUE(has(run.output, "'" + weights[0].first + "' are NaN or infinite")) << run.output;
-  run = complaint("train " + small + "--steps 40 --quiet --optimizer sgd --lr 1e30 --save " + in("wild"));
+  run = complaint("train " + small_digits + "--steps 40 --quiet --optimizer sgd --lr 1e30 --save " + in("wild"));
   EXPECT_EQ(run.status, 4);
   EXPECT_TRUE(has(run.output, "nothing was updated")) << run.output;
 }
@@ -197,7 +200,7 @@ TEST_F(TrainCommandTest, TakesTheUsersData) {
   write("book.txt", text);
   json r =
       result_of("gpt4s --batch 2 --estimate --time-limit 1 --steps 2 --validate-samples 2 --data " + in("book.txt"));
-  EXPECT_LT(r["losses"][0].get<double>(), 4.0) << "few characters, so a small loss";
+  EXPECT_LT(r["losses"][0].get<double>(), 4.0) << "few characters, so a small_digits loss";
 }
 
 TEST_F(TrainCommandTest, RefusesWhatThereIsNot) {

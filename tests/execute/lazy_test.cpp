@@ -6,7 +6,7 @@
 #include "message.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::lazy_tests {
 namespace {
 
 using Floats = std::vector<float>;
@@ -315,4 +315,4 @@ TEST(LazyExecutor, KeepsATimelineWhenAsked) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::lazy_tests

@@ -8,7 +8,7 @@
 #include "message.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::tape_tests {
 namespace {
 
 using Floats = std::vector<float>;
@@ -276,4 +276,4 @@ TEST(Tape, ABackwardThatDoesNotFitLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::tape_tests

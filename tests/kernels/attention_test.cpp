@@ -8,7 +8,7 @@
 #include "kernels/random_data.h"
 #include "kernels/strided.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::attention_tests {
 namespace {
 
 using testing::expect_close;
@@ -135,4 +135,4 @@ TEST(Attention, AsksForTheSameScratchHoweverManyTokensThereAre) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::attention_tests

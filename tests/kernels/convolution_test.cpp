@@ -7,7 +7,7 @@
 #include "kernels/naive_convolution.h"
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::convolution_tests {
 namespace {
 
 using testing::expect_close;
@@ -115,4 +115,4 @@ TEST(Convolution, RunsInTwoThreadsAtOnceWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::convolution_tests

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::copy_tests {
 namespace {
 
 struct Case {
@@ -85,4 +85,4 @@ TEST(FillZero, ReachesTheLastByte) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::copy_tests

@@ -4,7 +4,7 @@
 #include "kernels/naive_convolution.h"
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::deformable_tests {
 namespace {
 
 using testing::expect_close;
@@ -71,4 +71,4 @@ TEST(Deformable, WithoutOffsetsIsConvolution) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::deformable_tests

@@ -5,7 +5,7 @@
 #include "kernels/random_data.h"
 #include "kernels/threads.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::elementwise_tests {
 namespace {
 
 using testing::RandomData;
@@ -90,4 +90,4 @@ TEST(Elementwise, BitsDoNotDependOnTheNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::elementwise_tests

@@ -4,7 +4,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::math_tests {
 namespace {
 
 using testing::RandomData;
@@ -130,4 +130,4 @@ TEST(Math, InfinitiesAndNanGoWhereTheLibrarySendsThem) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::math_tests

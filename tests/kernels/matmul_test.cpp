@@ -7,7 +7,7 @@
 #include "kernels/naive_nn.h"
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::matmul_tests {
 namespace {
 
 using testing::expect_close;
@@ -73,4 +73,4 @@ TEST(Matmul, RunsInTwoThreadsAtOnceWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::matmul_tests

@@ -9,7 +9,7 @@
 
 #include "kernels/strided.h"
 
-namespace reprise::naive {
+namespace reprise::kernels::naive {
 
 using Array = std::vector<double>;
 
@@ -82,4 +82,4 @@ inline Array normalise_grad(const Array& x, const Array& g, double epsilon) {
   return dx;
 }
 
-}  // namespace reprise::naive
+}  // namespace reprise::kernels::naive

@@ -8,7 +8,7 @@
 #include "kernels/softmax.h"
 #include "kernels/threads.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::norm_tests {
 namespace {
 
 using naive::Array;
@@ -193,4 +193,4 @@ TEST(CrossEntropy, AgreesWithTheLogarithmOfTheNaiveSoftmax) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::norm_tests

@@ -12,7 +12,7 @@
 #include <omp.h>
 #endif
 
-namespace reprise::kernels {
+namespace reprise::kernels::philox_tests {
 namespace {
 
 using Block = std::array<std::uint32_t, 4>;
@@ -50,8 +50,8 @@ Moments moments_of(const std::vector<T>& x) {
 }
 
 template <class T>
-class Draws : public testing::Test {};
-using Floats = testing::Types<float, double>;
+class Draws : public ::testing::Test {};
+using Floats = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Draws, Floats);
 
 TYPED_TEST(Draws, UniformNumbersHaveTheirMomentsAndBounds) {
@@ -138,4 +138,4 @@ TEST(Draws, KeysAndStreamsAreUnrelated) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::philox_tests

@@ -7,7 +7,7 @@
 
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::pooling_tests {
 namespace {
 
 using testing::expect_close;
@@ -106,4 +106,4 @@ TEST(Pooling, OfVeryLongRowsAgreesWithItsOtherWay) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::pooling_tests

@@ -6,7 +6,7 @@
 #include "kernels/random_data.h"
 #include "kernels/threads.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::reduce_tests {
 namespace {
 
 using testing::RandomData;
@@ -129,4 +129,4 @@ TEST(Axis, CumulativeSumsAndOtherProductsAgreeWithTheNaiveLoops) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::reduce_tests

@@ -3,7 +3,7 @@
 
 #include "kernels/random_data.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::resize_tests {
 namespace {
 
 using testing::expect_close;
@@ -69,4 +69,4 @@ TEST(Resize, AgreesWithItsDefinitionBothWays) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::resize_tests

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-namespace reprise::kernels {
+namespace reprise::kernels::rows_tests {
 namespace {
 
 struct Case {
@@ -94,4 +94,4 @@ TEST(Rows, TheFirstIndexOutsideIsFound) {
 }
 
 }  // namespace
-}  // namespace reprise::kernels
+}  // namespace reprise::kernels::rows_tests

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn_testing.h"
 
-namespace reprise {
+namespace reprise::attention_tests {
 namespace {
 
 Tensor ramp(const Shape& shape, double step) {
@@ -76,4 +76,4 @@ TEST(AttentionOp, NeverHoldsTheSquareOfTheSequence) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::attention_tests

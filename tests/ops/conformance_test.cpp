@@ -10,7 +10,7 @@
 #include "ops/rules.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::conformance_tests {
 namespace {
 
 struct Case {
@@ -308,4 +308,4 @@ TEST(Registry, EveryOpHasExamplesAndALineOfDocumentation) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::conformance_tests

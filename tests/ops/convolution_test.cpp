@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn_testing.h"
 
-namespace reprise {
+namespace reprise::convolution_tests {
 namespace {
 
 Shape conv_shape(const Shape& x, const Shape& w, const ConvOptions& options) {
@@ -65,4 +65,4 @@ TEST(ConvTranspose, RefusesOutputPaddingPastTheStride) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::convolution_tests

@@ -11,7 +11,7 @@
 #include "ops/einsum_spec.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::einsum_tests {
 namespace {
 
 struct Case {
@@ -329,4 +329,4 @@ TEST(Einsum, RefusesWithAReason) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::einsum_tests

@@ -6,7 +6,7 @@
 #include "ops/nn_testing.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::loss_tests {
 namespace {
 
 std::vector<double> numbers(const Tensor& t) { return t.to_vector<double>(); }
@@ -166,4 +166,4 @@ TEST(Norm, ErrorsNameTheShapeThatWouldFit) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::loss_tests

@@ -5,7 +5,7 @@
 #include "ops/nn_testing.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::math_tests {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -219,4 +219,4 @@ TEST(GradientOfExpression, CountsAValueThatIsUsedTwiceOnce) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::math_tests

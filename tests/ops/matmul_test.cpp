@@ -2,7 +2,7 @@
 #include "ops/nn_testing.h"
 #include "reprise/ops.h"
 
-namespace reprise {
+namespace reprise::matmul_tests {
 namespace {
 
 Shape product_shape(const Shape& a, const Shape& b) {
@@ -65,4 +65,4 @@ TEST(LinearOp, RefusesAWeightOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::matmul_tests

@@ -3,7 +3,7 @@
 
 #include "ops/nn_testing.h"
 
-namespace reprise {
+namespace reprise::pooling_tests {
 namespace {
 
 Tensor line(std::initializer_list<Number> values) {
@@ -91,4 +91,4 @@ TEST(Resize, RefusesAnEmptySize) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::pooling_tests

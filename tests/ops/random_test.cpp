@@ -6,7 +6,7 @@
 #include "checkpoint/messages.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::random_tests {
 namespace {
 
 template <class F>
@@ -69,4 +69,4 @@ TEST(RandomOps, RefuseWhatIsNoKeyRangeOrProbability) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::random_tests

@@ -8,7 +8,7 @@
 #include "checkpoint/messages.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::recurrent_tests {
 namespace {
 
 using Row = std::vector<double>;
@@ -214,4 +214,4 @@ TEST(RecurrentNets, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::recurrent_tests

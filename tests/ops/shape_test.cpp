@@ -7,7 +7,7 @@
 #include "checkpoint/messages.h"
 #include "reprise/autodiff.h"
 
-namespace reprise {
+namespace reprise::shape_tests {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -248,4 +248,4 @@ TEST(Indices, CountAndOneHot) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::shape_tests

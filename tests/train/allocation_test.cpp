@@ -29,6 +29,8 @@ void* counted(std::size_t size, std::size_t alignment, const void* caller) {
   if (!block) throw std::bad_alloc();
   return block;
 }
+// Not inlined, where the compiler would see memory of `new` given to `free`.
+[[gnu::noinline]] void give_back(void* block) { std::free(block); }
 
 }  // namespace
 
@@ -40,14 +42,14 @@ void* operator new(std::size_t size, std::align_val_t a) {
 void* operator new[](std::size_t size, std::align_val_t a) {
   return counted(size, static_cast<std::size_t>(a), __builtin_return_address(0));
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete[](void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
-void operator delete[](void* block, std::size_t) noexcept { std::free(block); }
-void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
-void operator delete[](void* block, std::align_val_t) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
-void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void* block) noexcept { give_back(block); }
+void operator delete[](void* block) noexcept { give_back(block); }
+void operator delete(void* block, std::size_t) noexcept { give_back(block); }
+void operator delete[](void* block, std::size_t) noexcept { give_back(block); }
+void operator delete(void* block, std::align_val_t) noexcept { give_back(block); }
+void operator delete[](void* block, std::align_val_t) noexcept { give_back(block); }
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept { give_back(block); }
+void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { give_back(block); }
 
 namespace reprise {
 namespace {
