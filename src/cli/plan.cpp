@@ -72,6 +72,10 @@ Status run_plan(const PlanCommand& command) {
   PlanOptions options = plan_options(problem, command.planning, progress);
   options.budget = budget;
   PlanResult r = solve(problem, options);
+  if (r) {  // such a plan has not looked for the smallest budget; that search ends with a byte less being refused
+    options.budget = 0;
+    r.min_budget = std::min(r.min_budget, solve(problem, options).min_budget);
+  }
   progress.clear();
   if (command.planning.json) fmt::print("{}\n", to_json_object(r).dump());
   if (!r) {

@@ -46,13 +46,13 @@ class Planner {
       : problem_(problem), options_(options), deadline_(options), aligned_(problem.aligned(options.alignment)) {}
 
   PlanResult solve() const {
-    Solving solving(aligned_, options_for(options_.budget), placer());
+    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
     solving.run();
     if (solving.best()) return finish(with_smallest(solving));
     // The tightest plan there is decides. Without a time limit it does not depend on the budget, so that the smallest
     // budget that is named is one that does.
     if (is_timed() || options_.budget == 0) return fall_back(solving, solving);
-    Solving tightest(aligned_, options_for(0), placer());
+    Solving tightest(aligned_, options_for(0), placer(0));
     tightest.run();
     return fall_back(solving, tightest);
   }
@@ -60,6 +60,9 @@ class Planner {
  private:
   bool is_timed() const { return std::isfinite(options_.time_limit); }
   bool is_aligned() const { return options_.alignment == 1 || aligned_ == problem_; }
+
+  // By how much less the sizes given may need than the aligned ones: the last value need not fill its last multiple.
+  std::int64_t slack() const { return is_aligned() ? 0 : options_.alignment - 1; }
 
   // The budget in which the aligned sizes must fit: the last value need not fill its last multiple. More than
   // everything at once is never needed; searches rely on there being a size that does not fit.
@@ -72,8 +75,8 @@ class Planner {
     return options;
   }
 
-  plan::Placer placer() const {
-    return {[this](const Schedule& schedule) { return place(schedule, options_.budget); }, options_.budget};
+  plan::Placer placer(std::int64_t budget) const {
+    return {[this, budget](const Schedule& schedule) { return place(schedule, budget); }, budget};
   }
 
   Placed place(const Schedule& schedule, std::int64_t budget) const {
@@ -93,7 +96,8 @@ class Planner {
   }
 
   PlanResult fall_back(const Solving& solving, const Solving& tightest) const {
-    Planned lowest{tightest.lowest(), place(tightest.lowest().schedule, unlimited)};
+    std::int64_t bound = tightest.result(std::nullopt).min_budget_bound - slack();
+    Planned lowest = smallest({tightest.lowest(), place(tightest.lowest().schedule, unlimited)}, bound);
     bool fits = lowest.placed.bytes <= options_.budget;
     PlanResult result = fits ? solving.result(lowest) : tightest.result(std::nullopt);
     result.min_budget = lowest.placed.bytes;
@@ -101,12 +105,35 @@ class Planner {
     return finish(std::move(result));
   }
 
+  std::optional<Planned> search(std::int64_t budget, double gap) const {
+    PlanOptions options = options_for(budget);
+    options.gap = gap;
+    Solving solving(aligned_, options, placer(budget));
+    solving.run();
+    return solving.best();
+  }
+
+  // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused.
+  Planned smallest(Planned lowest, std::int64_t bound) const {
+    std::int64_t less = 1;
+    while (lowest.placed.bytes > std::max(options_.budget, bound) && !deadline_.is_over()) {
+      std::int64_t budget = std::max(bound, lowest.placed.bytes - less);
+      // The first plan that fits is enough; only a search like that for a user's budget says that there is none.
+      std::optional<Planned> found = search(budget, std::numeric_limits<double>::max());
+      if (!found) found = search(budget, options_.gap);
+      if (!found && less == 1) break;
+      less = found ? 16 * less : 1;
+      if (found) lowest = *found;
+    }
+    return lowest;
+  }
+
   // In the sizes and for the budget given.
   PlanResult finish(PlanResult result) const {
     result.budget = options_.budget;
     result.seconds = deadline_.seconds();
     if (!is_aligned()) {
-      result.min_budget_bound -= options_.alignment - 1;
+      result.min_budget_bound -= slack();
       result.keep_all_peak = peak(problem_, keep_all(problem_));
       if (result) result.peak = peak(problem_, result.schedule);
     }
