@@ -64,11 +64,14 @@ struct Rule {
   double initial_state = 0;
   double rate = 0;
   Schedule schedule;
-  // Lookahead around it, where `every` > 0; one more state tensor, which starts as the parameter.
+  // Lookahead around it; one more state tensor, which starts as the parameter.
+  bool has_lookahead = false;
   std::int64_t lookahead_every = 0;
   double lookahead_alpha = 0;
 
   double rate_at(std::int64_t step) const { return rate * (schedule ? schedule(step) : 1); }
+  /// Refuses a learning rate or a lookahead with which nothing can be trained.
+  REPRISE_API void check() const;
   /// State for a parameter before the first step.
   REPRISE_API std::vector<nn::Parameter> start(const nn::Parameter& parameter) const;
   /// Records one step: the new parameter, then the new states.
@@ -103,6 +106,7 @@ struct Lookahead {
   double alpha = 0.5;
   Rule rule() const {
     Rule r = inner.rule();
+    r.has_lookahead = true;
     r.lookahead_every = every;
     r.lookahead_alpha = alpha;
     return r;

@@ -26,7 +26,8 @@ struct StepOptions {
   /// Bytes for everything: parameters, optimizer state, gradients, activations, the batch, every kernel's scratch.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   /// The batch is worked through in so many parts whose gradients are summed; 0: as many as run fastest within the
-  /// budget. The loss must be a mean over the batch, the first dimension of every input.
+  /// budget, which may be several where everything would fit. The loss must be a mean over the batch, the first
+  /// dimension of every input.
   int accumulate = 1;
   double clip_norm = 0;   // largest norm of all gradients together, which are then all held at once; 0: any
   double clip_value = 0;  // largest magnitude of an element of a gradient; 0: any
@@ -54,8 +55,9 @@ class REPRISE_API TrainStep {
   TrainStep(TrainStep&&) noexcept;
   TrainStep& operator=(TrainStep&&) noexcept;
 
-  /// One step on a batch; the loss before the update. Compiled once for each set of batch types. What an op refuses (an
-  /// index out of range, say) is an Error that leaves the step usable.
+  /// One step on a batch; the loss before the update. Compiled once for each set of batch types: what the loss reads
+  /// besides values (a layer's `training`, an if) is as it was then. What an op refuses (an index out of range, say) is
+  /// an Error that leaves the step usable; what was updated before it, such as running statistics, stays so.
   template <class... Batch>
   double operator()(const Batch&... batch) {
     const Tensor tensors[] = {batch...};

@@ -139,10 +139,19 @@ std::string rule_names() {
   return names;
 }
 
+void Rule::check() const {
+  if (!(rate >= 0) || !std::isfinite(rate))
+    fail("[optimizer] the learning rate is {}: it must be a number that is not negative", rate);
+  if (has_lookahead && lookahead_every < 1)
+    fail("[lookahead] every {} steps: it returns to the slow weights every 1 step or more", lookahead_every);
+  if (has_lookahead && !(lookahead_alpha >= 0 && lookahead_alpha <= 1))
+    fail("[lookahead] alpha is {}: it is the share of the way to the fast weights, from 0 to 1", lookahead_alpha);
+}
+
 std::vector<nn::Parameter> Rule::start(const nn::Parameter& parameter) const {
   std::vector<nn::Parameter> states;
   for (int i = 0; i < state_count; ++i) states.emplace_back(parameter.type(), initial_state, false);
-  if (lookahead_every > 0) states.emplace_back(parameter.value().clone(), false);
+  if (has_lookahead) states.emplace_back(parameter.value().clone(), false);
   return states;
 }
 
@@ -152,7 +161,7 @@ Values Rule::apply(const Value& parameter, const Values& states, const Value& gr
   inputs.insert(inputs.end(), states.begin(), states.begin() + state_count);
   inputs.insert(inputs.end(), {gradient, step_rate, step});
   Values next = record(*find_op(op), inputs, attributes);
-  if (lookahead_every <= 0) return next;
+  if (!has_lookahead) return next;
   Values ahead = record(*find_op("lookahead_update"), {parameter, states.back(), next[0], step_rate, step},
                         {{"every", lookahead_every}, {"alpha", lookahead_alpha}});
   next[0] = ahead[0];
@@ -163,9 +172,13 @@ Values Rule::apply(const Value& parameter, const Values& states, const Value& gr
 Values clip_by_norm(const Values& gradients, double largest) {
   require(largest > 0, "clip_by_norm", "the largest norm must be positive");
   if (gradients.empty()) return {};
+  // Squares are taken of shares of the largest element, which neither overflow nor vanish.
+  Value most = Tensor::scalar(1e-30, gradients[0].dtype());
+  for (const Value& g : gradients)
+    if (g.type().elements() > 0) most = maximum(most, max(abs(g)));
   Value total;
-  for (const Value& g : gradients) total = total ? total + sum(square(g)) : sum(square(g));
-  Value norm = sqrt(total);
+  for (const Value& g : gradients) total = total ? total + sum(square(g / most)) : sum(square(g / most));
+  Value norm = most * sqrt(total);
   Value finite = less(abs(norm), Value(Tensor::scalar(INFINITY, norm.dtype())));
   Value one = Tensor::scalar(1, norm.dtype());
   Value scale = where(finite, minimum(largest / (norm + 1e-6), one), one);

@@ -65,6 +65,10 @@ struct TrainStep::Impl {
   }
 
   void choose(std::span<const Type> batch) {
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].elements() == 0)
+        fail("[train_step] tensor {} of the batch, {}, has no elements: leave empty batches out", i,
+             to_string(batch[i]));
     key = key_for(batch);
     types.clear();
     trainable.clear();
@@ -137,6 +141,7 @@ struct TrainStep::Impl {
 
 TrainStep::TrainStep(Function loss, nn::Fields parameters, optim::Rule rule, StepOptions options)
     : impl_(new Impl{checked(options), {std::move(loss), std::move(rule), {}}, Session(compile_options(options))}) {
+  impl_->step.rule.check();
   for (const nn::Named& p : parameters)
     impl_->step.trained.push_back({p.name, p.parameter, impl_->step.rule.start(p.parameter)});
 }

@@ -152,6 +152,14 @@ TEST(Optimizers, LambAndLarsScaleByTheSizeOfTheParameter) {
   expect_path(run(Lars{{.lr = rate}}.rule(), 2, slopes), lars);
 }
 
+TEST(Optimizers, RefuseRatesAndLookaheadsThatTrainNothing) {
+  EXPECT_THROW((Adam{{.lr = -1}}.rule().check()), Error);
+  EXPECT_THROW((Sgd{{.lr = NAN}}.rule().check()), Error);
+  EXPECT_THROW((Lookahead<Sgd>{{}, 0}.rule().check()), Error);
+  EXPECT_THROW((Lookahead<Sgd>{{}, 5, 2}.rule().check()), Error);
+  EXPECT_NO_THROW((Lookahead<Sgd>{{{.lr = 0}}, 1, 1}.rule().check()));
+}
+
 TEST(Optimizers, LookaheadReturnsToTheSlowWeightsEveryKSteps) {
   std::vector<double> expected;
   double p = 2, slow = 2;
@@ -202,6 +210,16 @@ TEST(Clipping, ByNormScalesAllGradientsTogether) {
   EXPECT_NEAR(clipped[1].to_vector<float>()[0], 4.0 / 6, 1e-6);
   auto small = evaluate(graph, std::vector{Tensor{0.1, 0.2}, Tensor{0.1}});
   EXPECT_EQ(small[0].to_vector<float>()[1], 0.2f);
+}
+
+TEST(Clipping, ByNormScalesGradientsWhoseSquaresOverflowOrVanish) {
+  Type types[] = {{DType::f32, {2}}, {DType::f32, {0}}};
+  Graph graph = trace([](const Values& v) { return clip_by_norm(v, 5); }, types);
+  auto large = evaluate(graph, std::vector{Tensor{3e30, 4e30}, Tensor::zeros({DType::f32, {0}})})[0].to_vector<float>();
+  EXPECT_NEAR(large[0], 3, 1e-5);
+  EXPECT_NEAR(large[1], 4, 1e-5);
+  auto small = evaluate(graph, std::vector{Tensor{3e-25, 0}, Tensor::zeros({DType::f32, {0}})})[0].to_vector<float>();
+  EXPECT_EQ(small[0], 3e-25f);
 }
 
 TEST(Clipping, ByNormLeavesGradientsAloneWhenTheNormIsNotFinite) {

@@ -248,6 +248,18 @@ TEST(TrainStep, ThreadsWithTheirOwnStepsDoNotInteract) {
   expect_same_bits(alone, b, "second thread");
 }
 
+TEST(TrainStep, RefusesAnEmptyBatchAndARateThatTrainsNothing) {
+  nn::Linear layer(3, 2, true, 1);
+  auto loss = [&](const Value& x) { return mean(layer(x)); };
+  TrainStep step = train_step(layer, optim::Sgd{}, {.measure = false}, loss);
+  EXPECT_EQ(message_of([&] {
+              step(Tensor::zeros({DType::f32, {0, 3}}));
+            }),
+            "[train_step] tensor 0 of the batch, f32[0,3], has no elements: leave empty batches out");
+  EXPECT_EQ(message_of([&] { train_step(layer, optim::Sgd{{.lr = -1}}, {}, loss); }),
+            "[optimizer] the learning rate is -1: it must be a number that is not negative");
+}
+
 TEST(TrainStep, RefusesALossThatIsNotAScalar) {
   nn::Linear layer(3, 2, true, 1);
   TrainStep step = train_step(layer, optim::Sgd{}, {.measure = false}, [&](const Value& x) { return layer(x); });
