@@ -93,13 +93,16 @@ class REPRISE_API EinsumGraph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
 
-  /// Throws Error where a tensor is made twice or never, an op is unknown, an output is missing, or nodes form a cycle.
+  /// Throws Error where a tensor is made twice or never, an op is unknown, an output is missing, nodes form a cycle, or
+  /// an op refuses the ranks, sizes or axes it would get.
   void validate() const;
   /// Positions in nodes(), each after those that make its inputs.
   std::vector<std::size_t> order() const;
   NamedGraph build() const;
 
  private:
+  void check_names() const;
+
   std::vector<std::pair<std::string, Type>> inputs_;
   std::vector<Node> nodes_;
   std::vector<std::string> outputs_;

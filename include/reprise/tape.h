@@ -126,7 +126,8 @@ class REPRISE_API Tape {
   /// The same, while the values of the segments' nodes are dropped and computed again, one segment at a time. Given to
   /// the tape's options as well, the segments are dropped on the way forward already.
   void backward_with_checkpoints(const Var& target, const tape::CheckpointConfig& config);
-  /// Gradients that are values on the tape themselves, and can be differentiated again. They add to no grad().
+  /// Gradients that are values on the tape themselves, and can be differentiated again. They add to no grad(). Zeros
+  /// for what the target does not depend on; what was recorded under no_grad() passes none on.
   std::vector<Var> gradients(const Var& target, const std::vector<Var>& wrt);
 
   /// What backward collected for a variable, or for a value after retain_grad().
@@ -135,7 +136,8 @@ class REPRISE_API Tape {
   void zero_grads();
   /// backward will keep this value's gradient as it keeps a variable's.
   void retain_grad(const Var& v);
-  /// backward calls `hook` with the value's complete gradient and goes on with what it returns.
+  /// backward calls `hook` with the value's complete gradient and goes on with what it returns. If it throws, gradients
+  /// that were complete before have been added, and the tape can be used on.
   std::int64_t add_hook(const Var& v, Hook hook);
   void remove_hook(std::int64_t id);
 

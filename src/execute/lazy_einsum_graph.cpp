@@ -47,6 +47,20 @@ Value record_node(const EinsumGraph::Node& node, const Values& inputs) {
   fail("[internal] no such kind of node");
 }
 
+// An op's error, of its type, with the name of the tensor.
+Value named_errors(const EinsumGraph::Node& node, const Values& inputs) {
+  auto message = [&](const Error& e) { return fmt::format("[einsum_graph] '{}': {}", node.output, e.what()); };
+  try {
+    return record_node(node, inputs);
+  } catch (const RankError& e) {
+    throw RankError(message(e));
+  } catch (const BroadcastError& e) {
+    throw BroadcastError(message(e));
+  } catch (const Error& e) {
+    throw Error(message(e));
+  }
+}
+
 }  // namespace
 
 const Value& NamedGraph::operator[](std::string_view name) const {
@@ -69,7 +83,8 @@ void EinsumGraph::add_reduce(std::string output, std::string op, std::string inp
   nodes_.push_back({std::move(output), Kind::reduce, std::move(op), {std::move(input)}, std::move(axes), keepdims});
 }
 
-void EinsumGraph::validate() const {
+// Names, ops and outputs; types are checked by recording.
+void EinsumGraph::check_names() const {
   Makers makers = find_makers(*this);
   for (const Node& node : nodes_) {
     check_op(node);
@@ -79,8 +94,9 @@ void EinsumGraph::validate() const {
   if (outputs_.empty()) fail("[einsum_graph] there are no outputs");
   for (const std::string& name : outputs_)
     if (!makers.contains(name)) fail("[einsum_graph] nothing makes the output '{}'", name);
-  order();
 }
+
+void EinsumGraph::validate() const { build(); }
 
 // Kahn's algorithm; of what is ready, the earliest added first.
 std::vector<std::size_t> EinsumGraph::order() const {
@@ -107,14 +123,14 @@ std::vector<std::size_t> EinsumGraph::order() const {
 }
 
 NamedGraph EinsumGraph::build() const {
-  validate();
+  check_names();
   NamedGraph result{std::make_shared<Graph>(), {}};
   for (const auto& [name, type] : inputs_)
     result.values.emplace(name, Value(result.graph, result.graph->add_input(type, name)));
   for (std::size_t i : order()) {
     Values inputs;
     for (const std::string& name : nodes_[i].inputs) inputs.push_back(result[name]);
-    result.values.emplace(nodes_[i].output, record_node(nodes_[i], inputs));
+    result.values.emplace(nodes_[i].output, named_errors(nodes_[i], inputs));
   }
   for (const std::string& name : outputs_) result.graph->outputs.push_back(result[name].ref());
   return result;

@@ -29,6 +29,8 @@ class Ledger {
   /// Memory for the length of one run.
   void add(std::int64_t bytes) { peak_ = std::max(peak_, held_ += bytes); }
   void subtract(std::int64_t bytes) { held_ -= bytes; }
+  bool is_held(const Tensor& t) const { return blocks_.contains(t.data()); }
+  /// Releasing it would free it.
   bool is_held_once(const Tensor& t) const {
     auto at = blocks_.find(t.data());
     return at != blocks_.end() && at->second.count == 1;

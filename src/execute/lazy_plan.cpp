@@ -182,6 +182,7 @@ class PlanRun {
 EvaluationPlan plan_evaluation(const Graph& graph) { return Planner(graph).plan(); }
 
 std::vector<Tensor> run(const EvaluationPlan& plan, std::span<const Tensor> inputs, int threads) {
+  if (!plan.graph) fail("[run] the plan is empty: plan_evaluation makes one");
   return PlanRun(plan, inputs, threads).run();
 }
 

@@ -14,30 +14,57 @@ std::string_view to_string(CachePolicy policy) {
 }
 
 bool LazyStore::is_limited() const {
-  return options_.meters && (options_.limit != LazyOptions::unlimited || options_.entries != LazyOptions::unlimited);
+  return options_.limit != LazyOptions::unlimited || options_.entries != LazyOptions::unlimited;
 }
 
-double LazyStore::dropped_neighbourhood(const Cell& cell) const {
+template <class F>
+void LazyStore::for_each_neighbour(const Cell& cell, F&& f) const {
+  Table& table = *cell.table;
+  for (Ref r : table.graph->node(cell.node).inputs) f(table.root(r));
+  for (std::int32_t u = table.first_use[static_cast<std::size_t>(cell.node)]; u >= 0;
+       u = table.uses[static_cast<std::size_t>(u)].next)
+    f(table.cell(table.uses[static_cast<std::size_t>(u)].reader));
+}
+
+// Where there are more than a cell has places for, one more than there are places.
+void LazyStore::find_near(Cell& cell) const {
+  cell.near_count = 0;
+  for_each_neighbour(cell, [&](const Cell& neighbour) {
+    if (neighbour.component < 0 || cell.near_count > Cell::most_near) return;
+    std::int32_t c = components_.find(neighbour.component);
+    if (std::find(cell.near, cell.near + cell.near_count, c) != cell.near + cell.near_count) return;
+    if (cell.near_count < Cell::most_near) cell.near[cell.near_count] = c;
+    ++cell.near_count;
+  });
+}
+
+double LazyStore::dropped_neighbourhood(Cell& cell) const {
+  if (cell.near_count == Cell::unknown) find_near(cell);
+  if (cell.near_count > Cell::most_near) return sum_of_components(cell);
+  double sum = 0;
+  for (int k = 0; k < cell.near_count; ++k) {
+    cell.near[k] = components_.find(cell.near[k]);
+    if (std::find(cell.near, cell.near + k, cell.near[k]) == cell.near + k) sum += components_.cost(cell.near[k]);
+  }
+  return sum;
+}
+
+double LazyStore::sum_of_components(const Cell& cell) const {
   std::int32_t seen[8];
   int count = 0;
   double sum = 0;
-  auto add = [&](const Cell& neighbour) {
+  for_each_neighbour(cell, [&](const Cell& neighbour) {
     if (neighbour.component < 0) return;
     std::int32_t c = components_.find(neighbour.component);
     if (std::find(seen, seen + count, c) != seen + count) return;
     if (count < 8) seen[count++] = c;
     sum += components_.cost(c);
-  };
-  Table& table = *cell.table;
-  for (Ref r : table.graph->node(cell.node).inputs) add(table.root(r));
-  for (std::int32_t u = table.first_use[static_cast<std::size_t>(cell.node)]; u >= 0;
-       u = table.uses[static_cast<std::size_t>(u)].next)
-    add(table.cell(table.uses[static_cast<std::size_t>(u)].reader));
+  });
   return sum;
 }
 
-// The lowest is dropped first.
-double LazyStore::score(const Cell& cell) const {
+// The lowest is dropped first. The cost-aware score grows with what the dropped neighbourhood costs.
+double LazyStore::score(const Cell& cell, double neighbourhood) const {
   switch (options_.policy) {
     case CachePolicy::fifo: return static_cast<double>(cell.made);
     case CachePolicy::lfu: return static_cast<double>(cell.uses) + 1e-12 * static_cast<double>(cell.used);
@@ -46,25 +73,37 @@ double LazyStore::score(const Cell& cell) const {
     case CachePolicy::cost_aware: break;
   }
   constexpr double not_needed_soon = 1.0 / 16;
-  double cost = cell.seconds + dropped_neighbourhood(cell) + 1e-9;
+  double cost = cell.seconds + neighbourhood + 1e-9;
   double staleness = static_cast<double>(clock_ - cell.used + 1);
   double soon = cell.pending > 0 ? 1 : not_needed_soon;
   return soon * cost / (static_cast<double>(cell.bytes + 1) * staleness);
 }
 
 // The next that goes; of very many the next few, cheapest last: scores change slowly, and looking at all of them for
-// every drop would cost more than it saves.
+// every drop would cost more than it saves. Neighbourhoods are looked at only where a score without them is among the
+// lowest.
 void LazyStore::find_candidates() {
   constexpr std::size_t many = 128, share = 8;
-  candidates_.clear();
+  bool is_exact = options_.policy != CachePolicy::cost_aware;
+  heap_.clear();
   for (Cell* cell : droppable_)
-    if (cell->locks == 0 && cell->wanted == 0) candidates_.push_back({score(*cell), cell, cell->used});
-  std::size_t count =
-      candidates_.size() <= many ? std::min<std::size_t>(1, candidates_.size()) : candidates_.size() / share;
-  auto by_score = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
-  auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(candidates_.begin(), end, candidates_.end(), by_score);
-  candidates_.erase(end, candidates_.end());
+    if (cell->locks == 0 && cell->wanted == 0) heap_.push_back({score(*cell, 0), cell, cell->used, is_exact});
+  std::size_t count = heap_.size() <= many ? std::min<std::size_t>(1, heap_.size()) : heap_.size() / share;
+  auto is_higher = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+  std::ranges::make_heap(heap_, is_higher);
+  candidates_.clear();
+  while (candidates_.size() < count) {
+    std::ranges::pop_heap(heap_, is_higher);
+    Candidate& lowest = heap_.back();
+    if (lowest.is_exact) {
+      candidates_.push_back(lowest);
+      heap_.pop_back();
+      continue;
+    }
+    lowest.score = score(*lowest.cell, dropped_neighbourhood(*lowest.cell));
+    lowest.is_exact = true;
+    std::ranges::push_heap(heap_, is_higher);
+  }
   std::ranges::reverse(candidates_);
 }
 
@@ -109,6 +148,24 @@ void LazyStore::make_room(std::int64_t bytes, std::int64_t entries) {
   if (!shed(bytes, entries) && options_.is_strict) throw NoRoom{ledger_.held() + bytes + options_.reserve};
 }
 
+std::int64_t LazyStore::least_with(Table& table, std::span<const Ref> values, std::int64_t bytes) const {
+  std::int64_t least = ledger_.held() + bytes + options_.reserve;
+  for (const Cell* cell : droppable_) least -= cell->bytes;
+  std::vector<std::int32_t> seen;
+  for (Ref r : values) {
+    const Cell& cell = table.root(r);
+    if (cell.given || std::ranges::find(seen, cell.node) != seen.end()) continue;
+    seen.push_back(cell.node);
+    least += bytes_of(table, cell.node);
+  }
+  return least;
+}
+
+std::int64_t LazyStore::least_for(Table& table, std::int32_t node) {
+  std::int64_t bytes = bytes_of(table, node) + kernels_.of(*table.graph, node).scratch_bytes;
+  return least_with(table, table.graph->node(node).inputs, bytes);
+}
+
 void LazyStore::evict(Cell& cell) {
   ++stats_.evictions;
   drop(cell);
@@ -122,26 +179,27 @@ void LazyStore::renew_components() {
   if (components_.size() < most) return;
   components_ = {};
   for (auto& table : tables_)
-    for (std::int32_t i = 0; i < table->size; ++i) table->cell(i).component = -1;
+    for (std::int32_t i = 0; i < table->size; ++i) {
+      table->cell(i).component = -1;
+      table->cell(i).near_count = Cell::unknown;
+    }
 }
 
 void LazyStore::join_components(Cell& cell) {
   renew_components();
   cell.component = components_.add(cell.seconds);
-  Table& table = *cell.table;
-  auto join = [&](const Cell& neighbour) {
+  for_each_neighbour(cell, [&](Cell& neighbour) {
+    neighbour.near_count = Cell::unknown;
     if (neighbour.component >= 0) components_.unite(cell.component, neighbour.component);
-  };
-  for (Ref r : table.graph->node(cell.node).inputs) join(table.root(r));
-  for (std::int32_t u = table.first_use[static_cast<std::size_t>(cell.node)]; u >= 0;
-       u = table.uses[static_cast<std::size_t>(u)].next)
-    join(table.cell(table.uses[static_cast<std::size_t>(u)].reader));
+  });
 }
 
 void LazyStore::return_from_drop(Cell& cell) {
   if (cell.component < 0) return;
   components_.subtract(cell.component, cell.seconds);
   cell.component = -1;
+  cell.near_count = Cell::unknown;
+  for_each_neighbour(cell, [](Cell& neighbour) { neighbour.near_count = Cell::unknown; });
 }
 
 }  // namespace reprise

@@ -46,8 +46,8 @@ Table* LazyStore::find(const std::shared_ptr<Graph>& graph) const {
 }
 
 void LazyStore::extend(Table& table) {
-  for (; table.size < table.graph->size(); ++table.size) {
-    std::int32_t i = table.size;
+  while (table.size < table.graph->size()) {
+    std::int32_t i = table.size++;
     if (static_cast<std::size_t>(i) / Table::chunk == table.chunks.size())
       table.chunks.push_back(std::make_unique<Cell[]>(Table::chunk));
     const Node& node = table.graph->node(i);
@@ -61,8 +61,13 @@ void LazyStore::extend(Table& table) {
       cell.root = root.node == viewed.node ? viewed : root;
     }
     if (is_limited()) connect(table, i);
-    if (node.op == &constant_op) give(cell, std::get<Tensor>(*node.attributes.find("value")));
+    if (node.op == &constant_op) take_constant(cell, std::get<Tensor>(*node.attributes.find("value")));
   }
+}
+
+void LazyStore::take_constant(Cell& cell, const Tensor& value) {
+  if (options_.counts_given) make_room_for(value);
+  give(cell, value);
 }
 
 void LazyStore::connect(Table& table, std::int32_t i) {
@@ -96,24 +101,45 @@ void LazyStore::shrink(Table& table, std::int32_t size) {
   table.size = std::min(table.size, size);
 }
 
-void LazyStore::give(Cell& cell, const Tensor& value, std::int32_t output) {
-  std::size_t count = cell.table->graph->node(cell.node).outputs.size();
-  bool is_put = !is_given(cell.table->graph->node(cell.node));
-  if (is_put || options_.counts_given) ledger_.hold(value);
-  if (count > 1) {
-    auto& outputs = substitutes_[&cell];
-    outputs.resize(count);
-    if (auto& old = outputs[static_cast<std::size_t>(output)]) ledger_.release(*old);
-    outputs[static_cast<std::size_t>(output)] = value;
+void LazyStore::give(Cell& cell, const Tensor& given, std::int32_t output) {
+  Tensor value = given;  // it may be what is given up here
+  const Node& node = cell.table->graph->node(cell.node);
+  bool is_put = !is_given(node), counts = is_put || options_.counts_given;
+  if (node.outputs.size() > 1) return put_one(cell, value, static_cast<std::size_t>(output));
+  if (cell.given)
+    take_back(cell);
+  else
     drop(cell);
-    return;
-  }
-  if (!cell.given) drop(cell);
-  if (cell.given) take_back(cell);
+  if (counts) ledger_.hold(value);
   cell.value = value;
   cell.given = cell.present = true;
   cell.is_put = is_put;
   put_count_ += is_put;
+}
+
+// The other outputs stay as they are.
+void LazyStore::put_one(Cell& cell, const Tensor& value, std::size_t output) {
+  auto& outputs = substitutes_[&cell];
+  outputs.resize(cell.table->graph->node(cell.node).outputs.size());
+  if (auto& old = outputs[output]) ledger_.release(*old);
+  ledger_.hold(value);
+  outputs[output] = value;
+  if (cell.present) substitute(cell);
+}
+
+const Tensor* LazyStore::put_output(Table& table, Ref ref) const {
+  if (substitutes_.empty()) return nullptr;
+  Ref root = table.cell(ref.node).root;
+  if (root.node == ref.node) root = ref;
+  auto at = substitutes_.find(&table.cell(root.node));
+  if (at == substitutes_.end() || !at->second[static_cast<std::size_t>(root.output)]) return nullptr;
+  return &*at->second[static_cast<std::size_t>(root.output)];
+}
+
+std::int64_t LazyStore::entry_count() const {
+  std::int64_t count = static_cast<std::int64_t>(droppable_.size()) + put_count_;
+  for (const auto& [cell, outputs] : substitutes_) count += !cell->present;
+  return count;
 }
 
 void LazyStore::take_back(Cell& cell) {
@@ -135,7 +161,8 @@ Tensor LazyStore::read(Table& table, Ref ref) {
   if (at.node == ref.node) at = ref;
   Cell& cell = table.cell(at.node);
   touch(cell);
-  const Tensor& t = at.output == 0 ? cell.value : cell.others[static_cast<std::size_t>(at.output - 1)];
+  const Tensor* put = cell.present ? nullptr : put_output(table, ref);
+  const Tensor& t = put ? *put : at.output == 0 ? cell.value : cell.others[static_cast<std::size_t>(at.output - 1)];
   const Shape& shape = table.graph->type(ref).shape;
   return t.shape() == shape ? t : t.reshape(shape);
 }
@@ -240,7 +267,7 @@ void* LazyStore::data(Table& table, Ref r) {
 
 void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
   const Kernel& kernel = kernels_.of(*table.graph, cell.node);
-  if (options_.meters) make_room(bytes_of(table, cell.node) + kernel.scratch_bytes, 1);
+  if (is_limited()) make_room(bytes_of(table, cell.node) + kernel.scratch_bytes, 1);
   in_.clear();
   for (Ref r : node.inputs) {
     in_.push_back(data(table, r));
@@ -253,7 +280,7 @@ void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
   Tensor scratch;
   if (kernel.scratch_bytes > 0) scratch = Tensor::empty({DType::boolean, {kernel.scratch_bytes}});
   ledger_.add(kernel.scratch_bytes);
-  double begin = options_.meters ? options_.now() : 0;
+  double begin = options_.now();
   try {
     kernel.run({in_, out_, scratch.data()});
   } catch (...) {
@@ -263,7 +290,7 @@ void LazyStore::run_kernel(Table& table, Cell& cell, const Node& node) {
   }
   ledger_.subtract(kernel.scratch_bytes);
   scratch = {};
-  finish(cell, options_.meters ? options_.now() - begin : 0);
+  finish(cell, options_.now() - begin);
 }
 
 void LazyStore::take_outputs(Cell& cell, const Node& node) {
@@ -273,15 +300,17 @@ void LazyStore::take_outputs(Cell& cell, const Node& node) {
     cell.bytes += node.outputs[k].bytes();
     cell.others.push_back(Tensor::empty(node.outputs[k]));
   }
-  if (!options_.meters) return;
+  if (!options_.has_shares) return ledger_.add(cell.bytes);
   ledger_.hold(cell.value);
   for (const Tensor& t : cell.others) ledger_.hold(t);
 }
 
 void LazyStore::release_outputs(Cell& cell) {
-  if (options_.meters) {
+  if (options_.has_shares) {
     ledger_.release(cell.value);
     for (const Tensor& t : cell.others) ledger_.release(t);
+  } else {
+    ledger_.subtract(cell.bytes);
   }
   cell.value = {};
   cell.others.clear();
@@ -291,12 +320,10 @@ void LazyStore::release_outputs(Cell& cell) {
 void LazyStore::finish(Cell& cell, double seconds) {
   ++stats_.executed;
   if (cell.was_computed) ++stats_.recomputed;
-  if (options_.meters) {
-    stats_.seconds += seconds;
-    if (cell.was_computed) stats_.recompute_seconds += seconds;
-    return_from_drop(cell);
-    cell.seconds = cell.seconds == 0 ? seconds : std::min(cell.seconds, seconds);
-  }
+  stats_.seconds += seconds;
+  if (cell.was_computed) stats_.recompute_seconds += seconds;
+  return_from_drop(cell);
+  cell.seconds = cell.seconds == 0 ? seconds : std::min(cell.seconds, seconds);
   cell.was_computed = cell.present = true;
   cell.made = cell.used = ++clock_;
   cell.place = static_cast<std::int32_t>(droppable_.size());
@@ -319,6 +346,7 @@ void LazyStore::substitute(Cell& cell) {
   for (std::size_t k = 0; k < at->second.size(); ++k) {
     if (!at->second[k]) continue;
     Tensor& output = k == 0 ? cell.value : cell.others[k - 1];
+    if (output.data() == at->second[k]->data()) continue;
     ledger_.release(output);
     ledger_.hold(*at->second[k]);
     output = *at->second[k];
@@ -333,6 +361,7 @@ void LazyStore::drop(Cell& cell) {
   droppable_.pop_back();
   cell.place = -1;
   cell.present = false;
+  cell.near_count = Cell::unknown;
   release_outputs(cell);
 }
 

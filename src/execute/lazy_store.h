@@ -40,6 +40,12 @@ struct Cell {
   std::int32_t place = -1;      // in the list of what can be dropped
   std::int32_t component = -1;  // of dropped neighbours, while it is dropped
 
+  // The components beside it, while it is present: looked up again only after a neighbour went or came. There is none
+  // when it runs for the first time.
+  static constexpr int most_near = 3, unknown = -1;
+  std::int32_t near[most_near] = {};
+  std::int32_t near_count = 0;
+
   std::int64_t bytes = 0;
   double seconds = 0;  // of its fastest run so far
   std::int64_t made = 0, used = 0, uses = 0;
@@ -79,7 +85,7 @@ struct StoreOptions {
   CachePolicy policy = CachePolicy::cost_aware;
   bool counts_given = false;  // inputs and constants are part of the limit
   bool is_strict = false;     // what does not fit is an error; otherwise it passes through
-  bool meters = true;         // false: no limit, and nobody asks for figures
+  bool has_shares = true;     // computed values may share memory with others; false: counted by their bytes alone
   bool keeps_timeline = false;
   double (*now)() = steady_seconds;  // the clock by which runs are measured
 };
@@ -124,6 +130,14 @@ class LazyStore {
   void drop(Cell& cell);
   /// Drops until `bytes` more fit. What cannot fit passes through, or throws NoRoom where the store is strict.
   void make_room(std::int64_t bytes, std::int64_t entries = 0);
+  /// The same for a tensor that somebody gives; nothing where its memory is part of the whole already.
+  void make_room_for(const Tensor& tensor) {
+    if (!ledger_.is_held(tensor)) make_room(tensor.bytes());
+  }
+  /// The least that a node's run takes: beside its operands, outputs and scratch only what cannot be dropped.
+  std::int64_t least_for(Table& table, std::int32_t node);
+  /// What `bytes` more and these values take beside what cannot be dropped.
+  std::int64_t least_with(Table& table, std::span<const Ref> values, std::int64_t bytes) const;
   /// The same; false where it does not fit.
   bool shed(std::int64_t bytes, std::int64_t entries);
   /// Back under the limits after something passed through.
@@ -136,7 +150,9 @@ class LazyStore {
   const std::vector<Cell*>& droppable() const { return droppable_; }
   std::vector<std::unique_ptr<Table>>& tables() { return tables_; }
   /// Values held that were computed, or put in place of computed ones.
-  std::int64_t entry_count() const { return static_cast<std::int64_t>(droppable_.size()) + put_count_; }
+  std::int64_t entry_count() const;
+  /// One output, put in place of a computed one, of a node with several.
+  const Tensor* put_output(Table& table, Ref ref) const;
   LazyStats& stats() { return stats_; }
   void touch(Cell& cell);
 
@@ -156,6 +172,7 @@ class LazyStore {
     double score;
     Cell* cell;
     std::int64_t used;  // when it was named
+    bool is_exact;      // its neighbourhood is part of the score
   };
 
   bool is_limited() const;
@@ -173,6 +190,8 @@ class LazyStore {
   void run_level(Table& table, const std::vector<std::int32_t>& nodes, LevelRunner& runner);
   void note(LazyEvent::Kind kind, const Cell& cell, double seconds);
   void settle(Table& table, Cell& cell);
+  void take_constant(Cell& cell, const Tensor& value);
+  void put_one(Cell& cell, const Tensor& value, std::size_t output);
   void substitute(Cell& cell);
   void release_outputs(Cell& cell);
 
@@ -181,8 +200,12 @@ class LazyStore {
   Cell* next_candidate();
   Cell* least_wanted();
   void renew_components();
-  double score(const Cell& cell) const;
-  double dropped_neighbourhood(const Cell& cell) const;
+  double score(const Cell& cell, double neighbourhood) const;
+  template <class F>
+  void for_each_neighbour(const Cell& cell, F&& f) const;
+  double dropped_neighbourhood(Cell& cell) const;
+  double sum_of_components(const Cell& cell) const;
+  void find_near(Cell& cell) const;
   void evict(Cell& cell);
   void join_components(Cell& cell);
   void return_from_drop(Cell& cell);
@@ -193,7 +216,7 @@ class LazyStore {
   LazyStats stats_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<Cell*> droppable_;  // present, not given
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_, heap_;
   Components components_;
   std::int64_t clock_ = 0;
   std::int64_t put_count_ = 0;

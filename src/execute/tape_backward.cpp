@@ -2,42 +2,77 @@
 // The backward pass: nodes last to first, each by its gradient program. What a program reads and is not there is
 // computed again. Several uses of one value are summed in a fixed order, latest use first.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "execute/tape_state.h"
+#include "graph/backpropagate.h"
+#include "ops/rules.h"
 
 namespace reprise {
 
-BackwardPass::BackwardPass(TapeState& tape, Ref target, const Tensor& seed) : tape_(tape), target_(target) {
+BackwardPass::BackwardPass(TapeState& tape, Ref target)
+    : tape_(tape), target_(target), grads_before_(tape.grad_bytes()) {
   std::size_t count = static_cast<std::size_t>(target.node) + 1;
-  adjoints_.resize(count);
+  adjoints_.swap(tape_.spare_adjoints);
+  if (adjoints_.size() < count) adjoints_.resize(count);
   has_adjoint_.assign(count, false);
-  add(target, seed);
   marked_ = tape_.is_budgeted() ? target.node + 1 : 0;
   for (std::int32_t i = 0; i < marked_; ++i) ++tape_.table->cell(i).pending;
 }
 
 BackwardPass::~BackwardPass() {
   unlock_all();
-  for (const Tensor& t : results_) release(t);
-  for (std::size_t k = 0; k < temporaries_.size(); ++k) release(temporaries_[k]);
+  for (Tensor& t : results_)
+    if (t.data()) release(t), t = {};
+  for (std::size_t k = 0; k < temporaries_.size(); ++k) free_temporary(k);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(has_adjoint_.size()); ++i) forget_adjoints(i);
   for (std::int32_t i = 0; i < marked_; ++i) --tape_.table->cell(i).pending;
+  adjoints_.swap(tape_.spare_adjoints);
+  // What a hook has kept is no longer the tape's.
+  if (!tape_.is_budgeted()) tape_.store.ledger().add(tape_.grad_bytes() - grads_before_ - taken_);
 }
 
-void BackwardPass::run() {
+void BackwardPass::run(const Tensor& seed) {
+  start(seed);
   for (std::int32_t i = target_.node; i >= 0; --i) {
-    try {
-      visit(i);
-    } catch (const NoRoom& d) {
-      tape_.fail_budget(fmt::format("the gradient of '{}'", tape_.graph->node(i).op->name), d);
-    }
+    walk(i);
     forget_adjoints(i);
     if (marked_ > i) --tape_.table->cell(i).pending, marked_ = i;
     const auto* segment = tape_.segment_of(i);
     if (segment && segment->start_node == i) tape_.drop_segment(*segment);
   }
+}
+
+void BackwardPass::start(const Tensor& seed) {
+  try {
+    if (tape_.is_budgeted()) tape_.store.make_room_for(seed);
+  } catch (const NoRoom& d) {
+    tape_.fail_budget("the seed", d.bytes);
+  }
+  set_adjoint(target_, seed);
+}
+
+void BackwardPass::walk(std::int32_t i) {
+  program_ = nullptr;
+  try {
+    visit(i);
+  } catch (const NoRoom& d) {
+    fail_at(i, d);
+  }
+}
+
+// Names what the whole of the gradient takes, though only a part of it may have been tried.
+void BackwardPass::fail_at(std::int32_t i, const NoRoom& d) {
+  unlock_all();
+  std::int64_t needed = d.bytes;
+  if (program_) {
+    std::vector<Ref> used;
+    for (std::int32_t slot : program_->used) used.push_back(used_ref(i, *program_, slot));
+    needed = std::max(needed, tape_.store.least_with(*tape_.table, used, program_->extra_bytes));
+  }
+  tape_.fail_budget(fmt::format("the gradient of '{}'", tape_.graph->node(i).op->name), needed);
 }
 
 void BackwardPass::visit(std::int32_t i) {
@@ -64,6 +99,10 @@ Tensor* BackwardPass::adjoint(Ref r) {
 void BackwardPass::set_adjoint(Ref r, Tensor gradient) {
   hold(gradient);
   if (Tensor* old = adjoint(r)) release(*old);
+  put_adjoint(r, std::move(gradient));
+}
+
+void BackwardPass::put_adjoint(Ref r, Tensor gradient) {
   if (r.output != 0) {
     others_[r] = std::move(gradient);
     return;
@@ -94,14 +133,28 @@ void BackwardPass::call_hooks(std::int32_t i) {
     auto at = tape_.hooks.find(id);
     if (at == tape_.hooks.end()) continue;
     auto hook = at->second;
-    Tensor* gradient = adjoint(hook.ref);
-    if (!gradient) continue;
-    Tensor changed = hook.call(*gradient);
-    if (changed.type() != gradient->type())
-      throw GradientShapeError(fmt::format("[tape] a hook made a gradient of {} into one of {}",
-                                           to_string(gradient->type()), to_string(changed.type())));
-    set_adjoint(hook.ref, std::move(changed));
+    if (adjoint(hook.ref)) set_adjoint(hook.ref, call_hook(hook.call, *adjoint(hook.ref)));
   }
+}
+
+// Under a budget the room for what the hook makes is kept while it runs.
+Tensor BackwardPass::call_hook(const Tape::Hook& hook, const Tensor& gradient) {
+  std::int64_t room = tape_.is_budgeted() ? gradient.bytes() : 0;
+  if (room > 0) tape_.store.make_room(room);
+  Ledger& ledger = tape_.store.ledger();
+  ledger.add(room);
+  Tensor changed;
+  try {
+    changed = hook(gradient);
+  } catch (...) {
+    ledger.subtract(room);
+    throw;
+  }
+  ledger.subtract(room);
+  if (changed.type() != gradient.type())
+    throw GradientShapeError(fmt::format("[tape] a hook made a gradient of {} into one of {}",
+                                         to_string(gradient.type()), to_string(changed.type())));
+  return changed;
 }
 
 void BackwardPass::collect(std::int32_t i) {
@@ -119,8 +172,20 @@ void BackwardPass::collect(std::int32_t i) {
 // Memory that nobody else can change: a seed, a hook's result and another value's gradient may be the same tensor.
 Tensor BackwardPass::own(const Tensor& gradient) {
   if (!gradient.is_shared()) return gradient;
-  if (tape_.is_budgeted()) tape_.store.make_room(gradient.bytes());
-  return gradient.clone();
+  Tensor copy = take(gradient.type());
+  if (gradient.bytes() > 0) std::memcpy(copy.data(), gradient.data(), static_cast<std::size_t>(gradient.bytes()));
+  return copy;
+}
+
+// New memory, with room made for it where there is a budget.
+Tensor BackwardPass::take(const Type& type) {
+  if (tape_.is_budgeted()) {
+    tape_.store.make_room(type.bytes());
+  } else {
+    tape_.store.ledger().add(type.bytes());
+    taken_ += type.bytes();
+  }
+  return Tensor::empty(type);
 }
 
 void BackwardPass::propagate(std::int32_t i) {
@@ -131,6 +196,7 @@ void BackwardPass::propagate(std::int32_t i) {
   for (Ref r : node.inputs)
     wanted_.push_back(tape_.info(r.node).carries_gradient && is_float(tape_.graph->type(r).dtype));
   const GradientProgram& program = program_of(i);
+  program_ = &program;
   ensure_used(i, program);
   run_program(i, program);
   unlock_all();
@@ -184,9 +250,17 @@ void BackwardPass::run_program(std::int32_t i, const GradientProgram& program) {
       slots_[static_cast<std::size_t>(program.arity + program.output_count + k)] = dy->data();
   for (std::size_t k = 0; k < program.constants.size(); ++k)
     slots_[static_cast<std::size_t>(program.first_constant) + k] = program.constants[k].data();
-  temporaries_.clear();
-  temporaries_.resize(static_cast<std::size_t>(program.slot_count - program.first_temporary));
+  temporary_count_ = static_cast<std::size_t>(program.slot_count - program.first_temporary);
+  if (temporaries_.size() < temporary_count_) temporaries_.resize(temporary_count_);
   for (const auto& step : program.steps) run_step(program, step);
+}
+
+// New memory that room was made for already.
+Tensor BackwardPass::take_planned(const Type& type) {
+  if (!tape_.is_budgeted()) return take(type);
+  Tensor t = Tensor::empty(type);
+  hold(t);
+  return t;
 }
 
 void BackwardPass::run_step(const GradientProgram& program, const GradientProgram::Step& step) {
@@ -195,20 +269,30 @@ void BackwardPass::run_step(const GradientProgram& program, const GradientProgra
   for (std::size_t k = 0; k < step.out.size(); ++k) {
     auto slot = static_cast<std::size_t>(step.out[k]);
     Tensor& output = temporaries_[slot - static_cast<std::size_t>(program.first_temporary)];
-    output = Tensor::empty(step.types[k]);
-    hold(output);
+    output = take_planned(step.types[k]);
     out_.push_back(output.data());
     slots_[slot] = output.data();
   }
-  Tensor scratch;
-  if (step.kernel.scratch_bytes > 0) scratch = Tensor::empty({DType::boolean, {step.kernel.scratch_bytes}});
-  tape_.store.ledger().add(step.kernel.scratch_bytes);
-  step.kernel.run({in_, out_, scratch.data()});
-  tape_.store.ledger().subtract(step.kernel.scratch_bytes);
+  if (step.kernel.scratch_bytes == 0)
+    step.kernel.run({in_, out_, nullptr});
+  else
+    run_with_scratch(step.kernel);
   for (std::int32_t s : step.dead) free_temporary(static_cast<std::size_t>(s - program.first_temporary));
 }
 
+void BackwardPass::run_with_scratch(const Kernel& kernel) {
+  Tensor scratch = take_planned({DType::boolean, {kernel.scratch_bytes}});
+  try {
+    kernel.run({in_, out_, scratch.data()});
+  } catch (...) {
+    release(scratch);
+    throw;
+  }
+  release(scratch);
+}
+
 void BackwardPass::free_temporary(std::size_t k) {
+  if (!temporaries_[k].data()) return;
   release(temporaries_[k]);
   temporaries_[k] = {};
 }
@@ -232,39 +316,59 @@ void BackwardPass::distribute(std::int32_t i, const GradientProgram& program) {
     results_.push_back(r.slot < 0 ? Tensor() : result(i, program, r));
     if (r.slot >= 0) hold(results_.back());
   }
-  for (std::size_t k = 0; k < temporaries_.size(); ++k) free_temporary(k);
-  temporaries_.clear();
+  for (std::size_t k = 0; k < temporary_count_; ++k) free_temporary(k);
+  temporary_count_ = 0;
   forget_adjoints(i);
-  for (std::size_t k = 0; k < results_.size(); ++k) {
-    if (program.results[k].slot < 0) continue;
-    add(tape_.graph->node(i).inputs[k], results_[k]);
-    release(results_[k]);
-    results_[k] = {};
-  }
+  for (std::size_t k = 0; k < results_.size(); ++k)
+    if (program.results[k].slot >= 0) add(tape_.graph->node(i).inputs[k], results_[k]);
 }
 
-void BackwardPass::add(Ref r, const Tensor& gradient) {
+// Takes over a gradient that is held.
+void BackwardPass::add(Ref r, Tensor& gradient) {
   Tensor* so_far = adjoint(r);
-  if (so_far && !so_far->is_shared())
-    run_sum(*so_far, gradient, *so_far);
+  if (!so_far) {
+    put_adjoint(r, std::move(gradient));
+    gradient = {};
+    return;
+  }
+  if (so_far->is_shared())
+    set_adjoint(r, sum(*so_far, gradient));
   else
-    set_adjoint(r, so_far ? sum(*so_far, gradient) : gradient);
+    run_sum(*so_far, gradient, *so_far);
+  release(gradient);
+  gradient = {};
 }
 
 Tensor BackwardPass::sum(const Tensor& a, const Tensor& b) {
-  if (tape_.is_budgeted()) tape_.store.make_room(a.bytes());
-  Tensor total = Tensor::empty(a.type());
+  Tensor total = take(a.type());
   run_sum(a, b, total);
   return total;
 }
 
+namespace {
+
+// Halves are for storage: each sum is that of f32, rounded.
+template <class Half>
+Kernel half_sum(std::int64_t count) {
+  return {[count](const Buffers& b) {
+    for (std::int64_t i = 0; i < count; ++i)
+      b.out<Half>()[i] = Half(static_cast<float>(b.in<Half>(0)[i]) + static_cast<float>(b.in<Half>(1)[i]));
+  }};
+}
+
+Kernel sum_kernel(const Type& type) {
+  if (type.dtype == DType::f16) return half_sum<f16>(type.elements());
+  if (type.dtype == DType::bf16) return half_sum<bf16>(type.elements());
+  const Op& op = *find_op("add");
+  const Type types[] = {type, type};
+  return op.forward({op, types, Attributes(), {types, 1}});
+}
+
+}  // namespace
+
 void BackwardPass::run_sum(const Tensor& a, const Tensor& b, const Tensor& total) {
   Kernel& kernel = tape_.sums[a.type()];
-  if (!kernel.run) {
-    const Op& op = *find_op("add");
-    const Type types[] = {a.type(), a.type()};
-    kernel = op.forward({op, types, Attributes(), {types, 1}});
-  }
+  if (!kernel.run) kernel = sum_kernel(a.type());
   const void* in[] = {a.data(), b.data()};
   void* out[] = {total.data()};
   kernel.run({in, out, nullptr});
@@ -273,8 +377,34 @@ void BackwardPass::run_sum(const Tensor& a, const Tensor& b, const Tensor& total
 void BackwardPass::hold(const Tensor& t) {
   if (tape_.is_budgeted()) tape_.store.ledger().hold(t);
 }
+
+// Just before its handle goes. Without a budget nobody counts shares: the last handle tells.
 void BackwardPass::release(const Tensor& t) {
-  if (tape_.is_budgeted()) tape_.store.ledger().release(t);
+  if (tape_.is_budgeted()) return tape_.store.ledger().release(t);
+  if (!t.data() || t.is_shared()) return;
+  tape_.store.ledger().subtract(t.bytes());
+  taken_ -= t.bytes();
+}
+
+Values TapeState::gradients(Ref target, const std::vector<Ref>& refs) {
+  std::int32_t before = graph->size();
+  Values wrt;
+  for (Ref r : refs) {
+    if (!is_float(graph->type(r).dtype))
+      throw TapeError(fmt::format("[tape] gradients: {} has none, only floats have", to_string(graph->type(r))));
+    wrt.emplace_back(graph, r);
+  }
+  try {
+    Value y(graph, target);
+    Values results = backpropagate({y}, {full_like(y, 1)}, wrt, [&](std::int32_t i) { return info(i).is_detached; });
+    for (std::size_t k = 0; k < wrt.size(); ++k)
+      if (!results[k]) results[k] = zeros_like(wrt[k]);
+    synchronise();
+    return results;
+  } catch (...) {
+    if (graph->size() > before) remove_from(before);
+    throw;
+  }
 }
 
 void TapeState::require_scalar(Ref target) const {
@@ -294,7 +424,7 @@ void TapeState::backward(Ref target, const Tensor& seed) {
     bool& flag_;
     bool before_;
   } walk(walks_back);
-  BackwardPass(*this, target, seed).run();
+  BackwardPass(*this, target).run(seed);
 }
 
 }  // namespace reprise

@@ -13,6 +13,9 @@ namespace {
 constexpr const char* not_here =
     "[tape] this value is not on the tape: it belongs to another one, to none, or truncate() took it away";
 
+constexpr const char* not_one_tape =
+    "[tape] the operands are not all on this tape: one belongs to another tape or graph, or truncate() took it away";
+
 // Functions of values create scalars, and the tape's rules do too, before the tape can make room for them.
 constexpr std::int64_t room_for_scalars = 64;
 
@@ -29,7 +32,7 @@ StoreOptions store_options(const TapeOptions& options) {
           .policy = options.policy,
           .counts_given = true,
           .is_strict = true,
-          .meters = is_budgeted};
+          .has_shares = is_budgeted};
 }
 
 }  // namespace
@@ -53,29 +56,34 @@ void TapeState::close() {
   store.shrink(*table, 0);
 }
 
-void TapeState::fail_budget(std::string_view what, const NoRoom& d) const {
+void TapeState::fail_budget(std::string_view what, std::int64_t needed) const {
   throw BudgetError(fmt::format("[tape] {} needs {} at once, the budget is {}: nothing more can be dropped", what,
-                                format_bytes(d.bytes), format_bytes(options.budget)),
-                    d.bytes, options.budget);
+                                format_bytes(needed), format_bytes(options.budget)),
+                    needed, options.budget);
 }
 
 void TapeState::recorded(std::int32_t node) {
-  std::int32_t first = table->size;
+  if (node == foreign_value) throw NodeNotFound(not_one_tape);
+  std::int32_t first = table->size, i = first;
+  bool is_extended = false;
   try {
     store.extend(*table);
-    for (std::int32_t i = first; i <= node; ++i) {
+    is_extended = true;
+    for (; i <= node; ++i) {
       const Node& n = graph->node(i);
       bool carries = false;
       for (Ref r : n.inputs) carries = carries || info(r.node).carries_gradient;
-      infos.push_back({++last_serial, carries && no_grad_depth == 0});
+      bool is_detached = no_grad_depth > 0;
+      infos.push_back({++last_serial, carries && !is_detached, false, is_detached});
       if (!segments.empty()) note_crossings(i);
       store.ensure(*table, i);
       if (!segments.empty()) leave_segments(i);
     }
   } catch (const NoRoom& d) {
     std::string name(graph->node(node).op->name);
+    std::int64_t needed = is_extended ? std::max(d.bytes, store.least_for(*table, i)) : d.bytes;
     remove_from(first);
-    fail_budget(fmt::format("'{}'", name), d);
+    fail_budget(fmt::format("'{}'", name), needed);
   } catch (...) {
     remove_from(first);
     throw;
@@ -98,9 +106,9 @@ Var TapeState::add_leaf(const Tensor& tensor, std::string name, bool is_variable
     fail("[tape] {} has no gradient, only floats have: make it a constant", to_string(tensor.type()));
   synchronise();
   try {
-    store.make_room(tensor.bytes());
+    store.make_room_for(tensor);
   } catch (const NoRoom& d) {
-    fail_budget("a variable", d);
+    fail_budget(is_variable ? "a variable" : "a constant", d.bytes);
   }
   Ref ref = graph->add_input(tensor.type(), std::move(name));
   store.extend(*table);
@@ -117,6 +125,14 @@ Ref TapeState::check(const Var& v) const {
                  info(v.ref_.node).serial == v.serial_;
   if (!is_here) throw NodeNotFound(not_here);
   return v.ref_;
+}
+
+Ref TapeState::check_carries(std::string_view who, const Var& v) const {
+  Ref ref = check(v);
+  if (!info(ref.node).carries_gradient || !is_float(graph->type(ref).dtype))
+    throw TapeError(fmt::format(
+        "[tape] {}: this value has no gradient: it depends on no variable, or was recorded under no_grad()", who));
+  return ref;
 }
 
 Var::Var(const Value& value) {
@@ -141,7 +157,7 @@ Tensor TapeState::value(Ref ref) {
   try {
     store.ensure(*table, ref.node);
   } catch (const NoRoom& d) {
-    fail_budget("a value", d);
+    fail_budget("a value", std::max(d.bytes, store.least_for(*table, table->cell(ref.node).root.node)));
   }
   return store.read(*table, ref);
 }
@@ -167,7 +183,7 @@ void TapeState::truncate(std::int32_t count) {
   restart_segments();
   std::erase_if(hooks, [&](const auto& h) { return h.second.ref.node >= count; });
   for (auto at = grads.lower_bound({count, 0}); at != grads.end();) {
-    if (is_budgeted()) store.ledger().release(at->second);
+    forget_grad(at->second);
     at = grads.erase(at);
   }
 }
@@ -183,7 +199,13 @@ void TapeState::assign(const Var& v, const Tensor& tensor) {
     for (Ref r : graph->node(i).inputs)
       if (r.node == ref.node)
         throw TapeError(fmt::format("[tape] assign: node {} was computed from it: truncate({}) first", i, i));
-  store.give(table->cell(ref.node), tensor);
+  Cell& cell = table->cell(ref.node);
+  try {
+    if (!store.ledger().is_held_once(cell.value)) store.make_room_for(tensor);  // else it takes the old one's place
+  } catch (const NoRoom& d) {
+    fail_budget("an assigned value", d.bytes);
+  }
+  store.give(cell, tensor);
 }
 
 }  // namespace reprise

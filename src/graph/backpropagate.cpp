@@ -8,12 +8,23 @@
 namespace reprise {
 namespace {
 
+using Stops = std::function<bool(std::int32_t)>;
+
+Value cast_to(const Value& v, DType dtype) { return record("cast", {v}, {{"dtype", std::string(to_string(dtype))}}); }
+
+// Halves are for storage: they are summed in f32.
+Value sum_of(const Value& a, const Value& b) {
+  DType dtype = a.dtype();
+  if (dtype != DType::f16 && dtype != DType::bf16) return record("add", {a, b});
+  return cast_to(record("add", {cast_to(a, DType::f32), cast_to(b, DType::f32)}), dtype);
+}
+
 // Reaches the nodes first..last and those of `wrt`, however far before them: the memory and time of a walk do not grow
 // with the rest of the graph.
 class Walk {
  public:
-  Walk(std::shared_ptr<Graph> graph, std::int32_t first, std::int32_t last, const Values& wrt)
-      : graph_(std::move(graph)), first_(first) {
+  Walk(std::shared_ptr<Graph> graph, std::int32_t first, std::int32_t last, const Values& wrt, const Stops& stops)
+      : graph_(std::move(graph)), first_(first), stops_(stops) {
     for (const Value& v : wrt)
       if (std::int32_t node = v.ref().node; node < first && place(node) < 0) before_.push_back(node);
     gradients_.resize(before_.size() + static_cast<std::size_t>(std::max(0, last + 1 - first)));
@@ -26,11 +37,11 @@ class Walk {
       fail("[internal] the gradient of {} at '{}' is {}", to_string(graph_->type(r)), graph_->node(r.node).op->name,
            to_string(gradient.type()));
     Value& sum = slot(r);
-    sum = sum ? record("add", {sum, gradient}) : gradient;
+    sum = sum ? sum_of(sum, gradient) : gradient;
   }
 
   void visit(std::int32_t i) {
-    if (!depends(i) || slots(i).empty()) return;
+    if (!depends(i) || slots(i).empty() || is_stop(i)) return;
     const Op& op = *graph_->node(i).op;
     std::vector<Ref> inputs = graph_->node(i).inputs;
     bool wanted = std::ranges::any_of(inputs, [&](Ref r) { return depends(r.node); });
@@ -67,14 +78,19 @@ class Walk {
     return at >= 0 && depends_[static_cast<std::size_t>(at)];
   }
 
+  bool is_stop(std::int32_t node) const { return stops_ && stops_(node); }
+
   // Only nodes that some value of `wrt` reaches carry gradients.
   void mark_dependent(const Values& wrt) {
     depends_.assign(gradients_.size(), false);
     for (const Value& v : wrt)
       if (std::ptrdiff_t at = place(v.ref().node); at >= 0) depends_[static_cast<std::size_t>(at)] = true;
-    for (std::size_t i = before_.size(); i < depends_.size(); ++i)
-      for (Ref r : graph_->node(first_ + static_cast<std::int32_t>(i - before_.size())).inputs)
+    for (std::size_t i = before_.size(); i < depends_.size(); ++i) {
+      std::int32_t node = first_ + static_cast<std::int32_t>(i - before_.size());
+      if (is_stop(node)) continue;
+      for (Ref r : graph_->node(node).inputs)
         if (depends(r.node)) depends_[i] = true;
+    }
   }
 
   Values& slots(std::int32_t node) { return gradients_[static_cast<std::size_t>(place(node))]; }
@@ -106,18 +122,20 @@ class Walk {
 
   std::shared_ptr<Graph> graph_;
   std::int32_t first_;
+  const Stops& stops_;
   std::vector<std::int32_t> before_;  // nodes of `wrt` before the first
   std::vector<Values> gradients_;     // per place, per output
   std::vector<bool> depends_;
 };
 
 // Walks the nodes from `first` on; what comes before them is not entered.
-Values backpropagate_to(std::int32_t first, const Values& outputs, const Values& seeds, const Values& wrt) {
+Values backpropagate_to(std::int32_t first, const Values& outputs, const Values& seeds, const Values& wrt,
+                        const Stops& stops) {
   if (outputs.empty() || outputs.size() != seeds.size())
     fail("[gradient] {} outputs and {} seeds: give one seed an output", outputs.size(), seeds.size());
   std::int32_t last = 0;
   for (const Value& v : outputs) last = std::max(last, v.ref().node);
-  Walk walk(outputs[0].graph(), first, last, wrt);
+  Walk walk(outputs[0].graph(), first, last, wrt, stops);
   for (std::size_t i = 0; i < outputs.size(); ++i) walk.add(outputs[i].ref(), seeds[i]);
   for (std::int32_t i = last; i >= first; --i) walk.visit(i);
   Values gradients;
@@ -128,7 +146,11 @@ Values backpropagate_to(std::int32_t first, const Values& outputs, const Values&
 }  // namespace
 
 Values backpropagate(const Values& outputs, const Values& seeds, const Values& wrt) {
-  return backpropagate_to(0, outputs, seeds, wrt);
+  return backpropagate_to(0, outputs, seeds, wrt, {});
+}
+
+Values backpropagate(const Values& outputs, const Values& seeds, const Values& wrt, const Stops& stops) {
+  return backpropagate_to(0, outputs, seeds, wrt, stops);
 }
 
 // The inputs count as independent of each other, though one may be computed from another: the walk stays inside the
@@ -136,7 +158,7 @@ Values backpropagate(const Values& outputs, const Values& seeds, const Values& w
 Values gradient_of_expression(const Call& call, const Values& dy, Values (*expression)(const Call&)) {
   Values inputs = call.inputs();
   std::int32_t first = inputs[0].graph()->size();
-  Values gradients = backpropagate_to(first, expression(call), dy, inputs);
+  Values gradients = backpropagate_to(first, expression(call), dy, inputs, {});
   for (std::size_t i = 1; i < inputs.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       if (inputs[k].ref() == inputs[i].ref()) gradients[i] = Value{};

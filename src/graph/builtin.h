@@ -9,6 +9,9 @@ namespace reprise {
 extern const Op input_op;     // attributes: shape, dtype
 extern const Op constant_op;  // attribute: value (a tensor)
 
+/// What a Recorder is told in place of a node where an op mixes values of its graph with those of another.
+inline constexpr std::int32_t foreign_value = -1;
+
 /// Whether a node is one of them: there from the start, never run.
 inline bool is_given(const Node& node) { return node.op == &input_op || node.op == &constant_op; }
 

@@ -11,13 +11,20 @@ namespace {
 // Without inputs a graph is an expression of constants: it can be copied into any other.
 bool is_constant(const Value& v) { return v.graph()->inputs.empty(); }
 
+// Whoever listens to one of the graphs says it in its own words.
+[[noreturn]] void refuse_mixture(const Op& op, const Graph& a, const Graph& b) {
+  for (const Graph* graph : {&a, &b})
+    if (Recorder* recorder = graph->listener.recorder) recorder->recorded(foreign_value);
+  fail("[{}] the inputs belong to two different graphs: record both in one function", op.name);
+}
+
 // The graph that a node over these inputs belongs to: constants follow, everything else leads.
 std::shared_ptr<Graph> common_graph(const Op& op, const Values& inputs) {
   std::shared_ptr<Graph> graph;
   for (const Value& v : inputs) {
     if (!v) fail("[{}] an input is an empty Value: it was never assigned", op.name);
     if (is_constant(v) || v.graph() == graph) continue;
-    if (graph) fail("[{}] the inputs belong to two different graphs: record both in one function", op.name);
+    if (graph) refuse_mixture(op, *graph, *v.graph());
     graph = v.graph();
   }
   if (inputs.empty()) fail("[{}] needs at least one input to know its graph", op.name);
@@ -47,9 +54,10 @@ Ref bring_into(Graph& graph, const Value& v) {
 }  // namespace
 
 std::int32_t Graph::add(const Op& op, std::vector<Ref> node_inputs, Attributes attributes, std::string name) {
-  std::vector<Type> types;
-  types.reserve(node_inputs.size());
-  for (Ref r : node_inputs) types.push_back(type(r));
+  Type few[2];  // enough for most ops, without an allocation
+  std::vector<Type> many(node_inputs.size() > std::size(few) ? node_inputs.size() : 0);
+  std::span<Type> types = many.empty() ? std::span(few, node_inputs.size()) : std::span(many);
+  for (std::size_t i = 0; i < types.size(); ++i) types[i] = type(node_inputs[i]);
   Node node{&op, std::move(node_inputs), std::move(attributes), {}, std::move(name)};
   node.outputs = op.infer({op, types, node.attributes});
   return append(std::move(node));
@@ -90,11 +98,17 @@ const Type& Value::type() const {
 
 Values record(const Op& op, const Values& inputs, Attributes attributes) {
   std::shared_ptr<Graph> graph = common_graph(op, inputs);
-  std::vector<Ref> refs;
-  refs.reserve(inputs.size());
-  for (const Value& v : inputs) refs.push_back(bring_into(*graph, v));
-  std::int32_t node = graph->add(op, std::move(refs), std::move(attributes));
-  if (graph->listener.recorder) graph->listener.recorder->recorded(node);
+  std::int32_t before = graph->size(), node = 0;
+  try {
+    std::vector<Ref> refs;
+    refs.reserve(inputs.size());
+    for (const Value& v : inputs) refs.push_back(bring_into(*graph, v));
+    node = graph->add(op, std::move(refs), std::move(attributes));
+    if (graph->listener.recorder) graph->listener.recorder->recorded(node);
+  } catch (...) {
+    if (graph->size() > before) graph->shrink(before);  // constants that came for this op
+    throw;
+  }
   Values outputs;
   for (std::size_t i = 0; i < graph->node(node).outputs.size(); ++i)
     outputs.emplace_back(graph, Ref{node, static_cast<std::int32_t>(i)});

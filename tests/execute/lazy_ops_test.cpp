@@ -145,5 +145,25 @@ TEST(EinsumGraph, IsCheckedBeforeItIsBuilt) {
             "[einsum_graph] 'a' depends on itself: the nodes form a cycle");
 }
 
+TEST(EinsumGraph, RefusesRanksSizesAndAxesThatDoNotFit) {
+  auto refuses = [](auto change) {
+    EinsumGraph g = family();
+    change(g);
+    std::string message = message_of([&] { g.validate(); });
+    EXPECT_EQ(message.find("[einsum_graph] 'a': ["), 0u) << message;
+  };
+  refuses([](auto& g) { g.add_einsum("a", "ijk->i", {"parent"}); });
+  refuses([](auto& g) { g.add_einsum("a", "ij,jk->ik", {"parent"}); });
+  refuses([](auto& g) { g.add_reduce("a", "sum", "parent", {2}); });
+  refuses([](auto& g) {
+    g.add_input("row", {DType::f32, {4}});
+    g.add_binary("a", "add", "parent", "row");
+  });
+  EinsumGraph g = family();
+  g.add_input("row", {DType::f32, {4}});
+  g.add_binary("a", "add", "parent", "row");
+  EXPECT_THROW(g.validate(), BroadcastError);
+}
+
 }  // namespace
 }  // namespace reprise

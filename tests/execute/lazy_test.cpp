@@ -160,6 +160,56 @@ TEST(LazyExecutor, TakesOneOfSeveralOutputsAsPut) {
   EXPECT_EQ(floats(lazy.evaluate(mean)), (Floats{2, 3}));
 }
 
+TEST(LazyExecutor, APutOutputIsThereAtOnceAndLeavesTheOthersClean) {
+  for (bool runs_before : {false, true}) {
+    LazyExecutor lazy;
+    Value x = lazy.input(Tensor{{1, 2}, {3, 4}}), one = lazy.input(Tensor{1, 1}), zero = lazy.input(Tensor{0, 0});
+    auto [out, mean, variance] = batch_norm(x, one, zero);
+    Value of_mean = mean + mean, of_variance = variance + variance;
+    if (runs_before) lazy.evaluate(Values{of_mean, of_variance});
+    auto before = lazy.stats().executed;
+    lazy.put_cached(mean, Tensor{7, 8});
+    EXPECT_EQ(floats(*lazy.get_cached(mean)), (Floats{7, 8}));
+    EXPECT_EQ(floats(lazy.evaluate(mean)), (Floats{7, 8}));
+    EXPECT_EQ(lazy.stats().executed, before);
+    EXPECT_EQ(lazy.cached_count(), runs_before ? 2 : 1);
+    EXPECT_EQ(floats(lazy.evaluate(of_mean)), (Floats{14, 16}));
+    EXPECT_EQ(floats(lazy.evaluate(of_variance)), (Floats{2, 2}));
+    EXPECT_EQ(lazy.stats().executed, before + (runs_before ? 1 : 3));  // what reads the mean
+    lazy.put_cached(mean, Tensor{1, 0});
+    EXPECT_EQ(floats(lazy.evaluate(of_mean)), (Floats{2, 0}));
+    lazy.invalidate_cache();
+    EXPECT_EQ(lazy.stats().bytes, 0);
+    EXPECT_EQ(floats(lazy.evaluate(mean)), (Floats{2, 3}));
+  }
+}
+
+TEST(LazyExecutor, PutValuesStayWithinTheLimit) {
+  LazyExecutor lazy{{.cache = 3 * 400}};
+  Value x = lazy.input(Tensor::full({DType::f32, {100}}, 0.5));
+  Value h = sin(sin(sin(x))), other = cos(x);
+  lazy.evaluate(h);
+  lazy.put_cached(other, Tensor::full({DType::f32, {100}}, 2));
+  EXPECT_EQ(lazy.stats().peak_bytes, 1200);
+  EXPECT_EQ(lazy.evaluate(other).span<float>()[0], 2);
+}
+
+TEST(LazyExecutor, GivesTheGradientsOfInputsThatCameLater) {
+  auto graph = std::make_shared<Graph>();
+  Value x(graph, graph->add_input({DType::f32, {2}}));
+  Value y = sum(square(x));
+  graph->outputs = {y.ref()};
+  LazyExecutor lazy;
+  lazy.set_input(x, Tensor{1, 2});
+  EXPECT_EQ(lazy.backward(graph, Tensor::scalar(1)).size(), 1u);
+  Value z(graph, graph->add_input({DType::f32, {2}}));
+  lazy.set_input(z, Tensor{3, 4});
+  auto gradients = lazy.backward(graph, Tensor::scalar(1));
+  ASSERT_EQ(gradients.size(), 2u);
+  EXPECT_EQ(floats(gradients[0]), (Floats{2, 4}));
+  EXPECT_EQ(floats(gradients[1]), (Floats{0, 0}));
+}
+
 TEST(LazyExecutor, EstimatesWhatItWillHold) {
   auto graph = std::make_shared<Graph>(trace(
       [](const Values& v) -> Values {
