@@ -277,9 +277,11 @@ struct PlanResult {
   std::vector<Placement> layout;           // where everything lies in one arena; empty when not feasible
   std::int64_t layout_bytes = 0;           // the arena and what is resident: never above the budget
   std::int64_t budget = 0;
-  std::int64_t peak = 0;              // of the schedule
-  std::int64_t keep_all_peak = 0;     // of the base order without recomputing
-  std::int64_t min_budget = 0;        // the smallest for which a schedule and its layout were found
+  std::int64_t peak = 0;           // of the schedule
+  std::int64_t keep_all_peak = 0;  // of the base order without recomputing
+  /// The smallest for which a schedule and its layout were found. Where nothing fits, and there are at most 4,000 nodes
+  /// and no time limit, one byte less is refused.
+  std::int64_t min_budget = 0;
   std::int64_t min_budget_bound = 0;  // below this none exists; equal to min_budget: that is exact
   double cost = 0;
   double base_cost = 0;    // of running every node once

@@ -113,8 +113,10 @@ class Planner {
     return solving.best();
   }
 
-  // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused.
+  // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. In
+  // problems of very many nodes each question would take minutes.
   Planned smallest(Planned lowest, std::int64_t bound) const {
+    if (problem_.node_count() > 4000) return lowest;
     std::int64_t less = 1;
     while (lowest.placed.bytes > std::max(options_.budget, bound) && !deadline_.is_over()) {
       std::int64_t budget = std::max(bound, lowest.placed.bytes - less);
