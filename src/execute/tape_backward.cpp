@@ -204,7 +204,7 @@ void BackwardPass::propagate(std::int32_t i) {
 }
 
 const GradientProgram& BackwardPass::program_of(std::int32_t i) {
-  constexpr std::int64_t room_for_constants = 1024;
+  constexpr std::int64_t room_for_constants = 128;
   if (!tape_.is_budgeted()) return tape_.programs.of(*tape_.graph, i, given_, wanted_);
   std::int64_t before = tape_.programs.constant_bytes();
   tape_.store.shed(room_for_constants, 0);

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::int64_t small_constant_bytes = 256;  // computed once, not at every run
+constexpr std::int64_t small_constant_bytes = 16;  // computed once, not at every run
 
 class Compiler {
  public:

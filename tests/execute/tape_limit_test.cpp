@@ -179,6 +179,27 @@ TEST(TapeLimit, HoldsForSecondOrderAndAccumulation) {
   m.judge();
 }
 
+// Values so small that the scalars of gradient rules matter.
+TEST(TapeLimit, HoldsWhileGradientRulesAreCompiled) {
+  Random random(5);
+  Tensor start = random_tensor(random, {8, 8});
+  int fits = 0;
+  for (std::int64_t budget = 1000; budget < 5000; budget += 24) {
+    MemoryScope scope;
+    try {
+      Tape tape({.budget = budget});
+      Var x = tape.variable(start.clone());
+      auto [out, mean, variance] = batch_norm(gelu(x), sum(x, {0}), max(x, {1}));
+      tape.backward(sum(log_softmax(out) * mish(x)) + sum(prod(x, {0})));
+      EXPECT_TRUE(tape.has_grad(x));
+      ++fits;
+    } catch (const BudgetError&) {
+    }
+    EXPECT_LE(scope.use().peak_bytes, budget);
+  }
+  EXPECT_GT(fits, 20);
+}
+
 // The budget that an error names is enough, and a byte less is not.
 void expect_exact_need(std::int64_t budget, const std::function<void(Tape&)>& program) {
   auto needed_in = [&](std::int64_t bytes) -> std::int64_t {
