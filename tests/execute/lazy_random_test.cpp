@@ -3,6 +3,7 @@
 // recomputes everything.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -27,49 +28,62 @@ class Reference {
   explicit Reference(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
 
   void set_input(Ref r, const Tensor& t) {
-    inputs_[r.node] = t;
+    inputs_[r] = t;
     forget_after(r.node);
   }
   void put(Ref r, const Tensor& t) {
-    forget_after(r.node);
-    puts_[r.node] = t;
+    forget_after(r.node, r.output);
+    puts_[r] = t;
   }
   void invalidate(Ref r) {
     while (graph_->node(r.node).op->view_of >= 0) r = graph_->node(r.node).inputs[0];
-    puts_.erase(r.node);
+    forget(r.node);
     forget_after(r.node);
   }
   void invalidate_all() { puts_.clear(); }
 
-  Bits evaluate(Ref r) const {
+  Bits evaluate(Ref wanted) const {
     Graph graph;
-    for (std::int32_t i = 0; i <= r.node; ++i) {
-      const Tensor* given = find(i);
-      graph.append(given ? Node{&constant_op, {}, {{"value", *given}}, graph_->node(i).outputs} : graph_->node(i));
+    std::map<Ref, Ref> places;
+    for (std::int32_t i = 0; i <= wanted.node; ++i) {
+      Node node = graph_->node(i);
+      for (Ref& r : node.inputs) r = places.at(r);
+      std::int32_t place = graph.append(node);
+      for (Ref r{i, 0}; r.output < static_cast<std::int32_t>(node.outputs.size()); ++r.output)
+        places[r] = find(r) ? constant(graph, *find(r)) : Ref{place, r.output};
     }
-    graph.outputs = {r};
-    return bits(reprise::evaluate(graph, {})[0]);
+    graph.outputs = {places.at(wanted)};
+    return bits(reprise::evaluate(eliminate_dead_code(graph), {})[0]);
   }
 
  private:
-  const Tensor* find(std::int32_t i) const {
-    if (auto at = puts_.find(i); at != puts_.end()) return &at->second;
-    if (auto at = inputs_.find(i); at != inputs_.end()) return &at->second;
+  static Ref constant(Graph& graph, const Tensor& t) {
+    return {graph.append({&constant_op, {}, {{"value", t}}, {t.type()}}), 0};
+  }
+  const Tensor* find(Ref r) const {
+    if (auto at = puts_.find(r); at != puts_.end()) return &at->second;
+    if (auto at = inputs_.find(r); at != inputs_.end()) return &at->second;
     return nullptr;
   }
-  void forget_after(std::int32_t node) {
+  void forget(std::int32_t node) {
+    std::erase_if(puts_, [&](const auto& put) { return put.first.node == node; });
+  }
+  // What depends on a node, or on one output of it.
+  void forget_after(std::int32_t node, std::int32_t output = -1) {
     std::vector<bool> depends(static_cast<std::size_t>(graph_->size()), false);
-    depends[static_cast<std::size_t>(node)] = true;
-    for (std::int32_t i = node + 1; i < graph_->size(); ++i)
-      for (Ref r : graph_->node(i).inputs)
-        if (depends[static_cast<std::size_t>(r.node)]) {
-          depends[static_cast<std::size_t>(i)] = true;
-          puts_.erase(i);
-        }
+    auto is_changed = [&](Ref r) {
+      if (r.node == node) return output < 0 || r.output == output;
+      return bool{depends[static_cast<std::size_t>(r.node)]};
+    };
+    for (std::int32_t i = node + 1; i < graph_->size(); ++i) {
+      if (!std::ranges::any_of(graph_->node(i).inputs, is_changed)) continue;
+      depends[static_cast<std::size_t>(i)] = true;
+      forget(i);
+    }
   }
 
   std::shared_ptr<Graph> graph_;
-  std::map<std::int32_t, Tensor> inputs_, puts_;
+  std::map<Ref, Tensor> inputs_, puts_;
 };
 
 // Values of [4,4]; now and then a view of 16, or the means of a batch norm, which broadcast.
@@ -121,15 +135,15 @@ class Generator {
   Values squares_, all_, inputs_;
 };
 
-Tensor draw_square(Random& random) {
-  Tensor t = Tensor::empty({DType::f32, {4, 4}});
+Tensor draw_values(Random& random, const Shape& shape) {
+  Tensor t = Tensor::empty({DType::f32, shape});
   for (float& x : t.span<float>()) x = static_cast<float>(random.uniform(-1, 1));
   return t;
 }
 
 bool can_be_put(const Value& v) {
   const Node& node = v.graph()->node(v.ref().node);
-  return node.op != &input_op && node.op->view_of < 0 && node.outputs.size() == 1;
+  return node.op != &input_op && node.op->view_of < 0;
 }
 
 struct Outcome {
@@ -147,7 +161,7 @@ Outcome run_random_program(std::uint64_t seed, const LazyOptions& options, int a
   LazyExecutor lazy(options);
   Outcome outcome;
   for (const Value& x : generator.inputs()) {
-    Tensor t = draw_square(random);
+    Tensor t = draw_values(random, {4, 4});
     lazy.set_input(x, t);
     reference.set_input(x.ref(), t);
   }
@@ -165,14 +179,14 @@ Outcome run_random_program(std::uint64_t seed, const LazyOptions& options, int a
       outcome.wanted.push_back(reference.evaluate(v.ref()));
     } else if (what < 0.93) {
       const Value& x = generator.pick(generator.inputs());
-      Tensor t = draw_square(random);
+      Tensor t = draw_values(random, {4, 4});
       lazy.set_input(x, t);
       reference.set_input(x.ref(), t);
     } else if (what < 0.96) {
       lazy.invalidate_node(v);
       reference.invalidate(v.ref());
-    } else if (what < 0.98 && can_be_put(v) && v.shape() == Shape{4, 4}) {
-      Tensor t = draw_square(random);
+    } else if (what < 0.98 && can_be_put(v)) {
+      Tensor t = draw_values(random, v.shape());
       lazy.put_cached(v, t);
       reference.put(v.ref(), t);
     } else if (what > 0.99) {
