@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ struct Recipe {
   std::uint64_t seed = 1;
   double validation = 0.1;            // share of the samples that validate; 0: none
   std::int64_t validate_samples = 0;  // of those at each evaluation, evenly spread; 0: 1024, or all if they are fewer
-  std::int64_t evaluate_every = 0;    // steps; 0: ten times in all
+  std::int64_t evaluate_every = 0;    // steps; 0: ten times in all, or less often where evaluating would take long
   std::int64_t patience = 0;          // evaluations without improvement that end the run; 0: none do
   std::vector<std::string> freeze = {};  // parameters whose names begin so are not trained
   int threads = 0;                       // 0: all cores
@@ -59,6 +60,10 @@ REPRISE_API std::string schedule_names();
 /// Bytes that this process may still take: what the machine has available and what its cgroups allow, the least.
 REPRISE_API std::int64_t available_memory();
 
+/// Keeps the folder of a run to whoever holds the result, made if it is not there; an Error where another process holds
+/// it. The kernel sets it free when the process ends, however it ends.
+REPRISE_API std::shared_ptr<void> hold_folder(const std::string& folder);
+
 struct TrainerOptions {
   Recipe recipe;
   /// Bytes for everything: the step with parameters and optimizer, samples held in memory, the next batch, evaluation.
@@ -66,10 +71,12 @@ struct TrainerOptions {
   std::string budget = "100%";
   /// Nothing: gradients if that fits the budget, else the loss alone.
   std::optional<FiniteCheck> check_finite = {};
-  double time_limit = 10;  // seconds to search for a plan
+  double time_limit = 5;               // seconds to search for a plan
+  std::optional<Schedule> start = {};  // of an earlier run of the recipe, to start the search from: what fitted fits
   bool measure = true;
   std::shared_ptr<Profile> profile = {};
   std::string save = {};                  // a folder for snapshots
+  std::shared_ptr<void> held = {};        // that folder; nothing: run() holds it
   std::int64_t save_every = 0;            // steps; 0: at the end only
   int keep = 3;                           // newest snapshots that stay, besides the best
   std::vector<std::string> metrics = {};  // files that get a line a step: .csv or .jsonl
@@ -129,6 +136,7 @@ struct TrainingMemory {
   std::int64_t evaluation = 0;  // what evaluating takes beside parameters and optimizer state, which stay
   std::int64_t unlimited = 0;   // what a run takes that recomputes nothing
   std::int64_t smallest = 0;    // the smallest budget
+  std::int64_t guarded = 0;  // the smallest that checks gradients too, where this budget is too small for that; else 0
 };
 
 /// One training run.
@@ -175,6 +183,7 @@ class REPRISE_API Trainer {
 /// A change to the run that would fit the budget.
 struct Remedy {
   std::string change;         // "--batch 8"
+  std::string note = {};      // what it means besides time, "trains 12.5 % of the parameters"
   std::int64_t smallest = 0;  // the smallest budget then
   bool fits = false;
   double slow_down = 1;  // of a sample, beside an unlimited run of the same recipe; by estimates

@@ -150,7 +150,7 @@ Status run_bench(const BenchCommand& command) try {
 std::function<Status()> add_bench(CLI::App& verb) {
   auto command = std::make_shared<BenchCommand>();
   add_option(verb, "model", command->model.name, "A built-in model: see `reprise models`",
-             {.is_required = true, .type = "MODEL"});
+             {.is_required = true, .type = "MODEL", .check = is_model_name()});
   add_option(verb, "--budget", command->budget,
              "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs",
              {.check = is_budget(), .shows_default = true});

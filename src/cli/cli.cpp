@@ -78,6 +78,9 @@ int run(int argc, char** argv) {
     if (app.exit(e) == 0) return done;
     if (std::string meant = suggestion(app, argc, argv); !meant.empty()) fmt::print(stderr, "{}\n", meant);
     return wrong_command;
+  } catch (const WrongCommand& e) {
+    fmt::print(stderr, "reprise: {}\n", e.what());
+    return wrong_command;
   } catch (const std::exception& e) {
     fmt::print(stderr, "reprise: {}\n", e.what());
     return failed;

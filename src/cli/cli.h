@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "reprise/base.h"
+
 namespace CLI {
 class App;
 }
@@ -12,6 +14,12 @@ namespace reprise::cli {
 
 /// Exit status, the same for every verb.
 enum Status : int { done = 0, failed = 1, wrong_command = 2, does_not_fit = 3, diverged = 4 };
+
+/// What was asked for cannot be meant: ends with the status wrong_command.
+class WrongCommand : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Adds a verb's options to `verb` and returns what runs it; the status it returns is the program's.
 using AddVerb = std::function<Status()> (*)(CLI::App& verb);

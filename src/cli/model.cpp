@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model.h"
 
+#include <fmt/core.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <filesystem>
+
+#include "base/spelling.h"
+#include "cli/cli.h"
 
 namespace reprise::cli {
 
@@ -12,7 +16,8 @@ void add_model_options(CLI::App& verb, ModelCommand& command) {
   add_option(verb, "--batch", command.batch, "Samples in a batch; the model's own number if left out",
              {.check = positive()});
   add_option(verb, "--seed", command.seed, "Seed of weights and data");
-  add_option(verb, "--optimizer", command.optimizer, "Instead of the model's own: " + optim::rule_names());
+  add_option(verb, "--optimizer", command.optimizer, "Instead of the model's own: " + optim::rule_names(),
+             {.check = one_of(optim::rule_names())});
   add_option(verb, "--lr", command.lr, "Learning rate instead of the optimizer's own", {.check = positive()});
   add_option(verb, "--threads", command.threads, "Threads that compute; all cores if left out",
              {.check = between(1, 1024)});
@@ -42,6 +47,39 @@ void save_profile(const ModelCommand& command, const StepOptions& options) {
 
 bool is_model(const std::string& word) {
   return std::ranges::any_of(built_in_models(), [&](const ModelInfo& info) { return info.name == word; });
+}
+
+namespace {
+
+std::vector<std::string_view> model_names() {
+  std::vector<std::string_view> names;
+  for (const ModelInfo& info : built_in_models()) names.push_back(info.name);
+  return names;
+}
+
+// "did you mean 'gpt6'? There are mlp16, gpt6 ..."
+std::string models_to_choose(const std::string& word) {
+  std::string all;
+  for (std::string_view name : model_names()) all.append(all.empty() ? "" : ", ").append(name);
+  std::optional<std::string_view> meant = nearest(word, model_names());
+  return (meant ? fmt::format("did you mean '{}'? There are ", *meant) : std::string("choose from ")) + all;
+}
+
+}  // namespace
+
+Check is_model_name() {
+  return check(
+      [](const std::string& text) {
+        return is_model(text) ? "" : fmt::format("there is no model '{}': {}", text, models_to_choose(text));
+      },
+      "");
+}
+
+void expect_model_or_path(const std::string& text) {
+  bool is_path = text.find_first_of("./") != std::string::npos || std::filesystem::exists(text);
+  if (!is_model(text) && !is_path)
+    throw WrongCommand(fmt::format("there is neither a model nor a file '{}': {}; the path of a file must exist", text,
+                                   models_to_choose(text)));
 }
 
 Problem problem_of_model(const ModelCommand& command) {

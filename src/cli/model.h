@@ -33,6 +33,11 @@ void save_profile(const ModelCommand& command, const StepOptions& options);
 
 /// Whether a positional argument names a model and not a file.
 bool is_model(const std::string& word);
+/// Says whether a text names a built-in model, and which one it was likely meant to.
+Check is_model_name();
+/// WrongCommand where the text is neither a model nor a path that is there; what looks like a path is left to whoever
+/// opens it.
+void expect_model_or_path(const std::string& text);
 /// A training step of the model, for planning.
 Problem problem_of_model(const ModelCommand& command);
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -11,9 +15,54 @@ namespace reprise::cli {
 Check check(std::function<std::string(const std::string&)> error, const std::string& name) {
   return std::make_shared<CLI::Validator>([error = std::move(error)](std::string& text) { return error(text); }, name);
 }
-Check positive() { return std::make_shared<CLI::Validator>(CLI::PositiveNumber); }
-Check not_negative() { return std::make_shared<CLI::Validator>(CLI::NonNegativeNumber); }
-Check between(int least, int most) { return std::make_shared<CLI::Validator>(CLI::Range(least, most)); }
+
+namespace {
+
+// NaN for what is no number.
+double number_in(const std::string& text) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : std::nan("");
+}
+
+}  // namespace
+
+Check positive() {
+  return check(
+      [](const std::string& text) {
+        double value = number_in(text);
+        return value > 0 && std::isfinite(value) ? std::string() : fmt::format("'{}' is not a number above 0", text);
+      },
+      "POSITIVE");
+}
+Check not_negative() {
+  return check(
+      [](const std::string& text) {
+        double value = number_in(text);
+        return value >= 0 && std::isfinite(value) ? std::string()
+                                                  : fmt::format("'{}' is not 0 or a number above", text);
+      },
+      "NONNEGATIVE");
+}
+Check between(int least, int most) {
+  return check(
+      [=](const std::string& text) {
+        double value = number_in(text);
+        bool is_right = value >= least && value <= most && value == std::floor(value);
+        return is_right ? std::string() : fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
+      },
+      fmt::format("{} to {}", least, most));
+}
+
+Check one_of(const std::string& names) {
+  return check(
+      [names](const std::string& text) {
+        bool is_there = ("," + names + ",").find("," + text + ",") != std::string::npos ||
+                        (", " + names + ",").find(", " + text + ",") != std::string::npos;
+        return is_there && !text.empty() ? std::string() : fmt::format("'{}' is not one of {}", text, names);
+      },
+      "NAME");
+}
 
 template <class T>
 void add_option(CLI::App& verb, const std::string& name, T& variable, const std::string& help, const Rules& rules) {
@@ -22,6 +71,8 @@ void add_option(CLI::App& verb, const std::string& name, T& variable, const std:
   if (rules.check) option->check(*rules.check);
   if (rules.delimiter) option->delimiter(rules.delimiter);
   if (rules.shows_default) option->capture_default_str();
+  bool is_list = option->get_items_expected_max() > 1;
+  if (name.starts_with('-') && !is_list) option->take_last();  // what was said later holds
 }
 template void add_option(CLI::App&, const std::string&, std::string&, const std::string&, const Rules&);
 template void add_option(CLI::App&, const std::string&, std::vector<std::string>&, const std::string&, const Rules&);

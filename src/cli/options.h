@@ -21,6 +21,8 @@ Check check(std::function<std::string(const std::string&)> error, const std::str
 Check positive();
 Check not_negative();
 Check between(int least, int most);
+/// `names` are separated by commas.
+Check one_of(const std::string& names);
 
 struct Rules {
   bool is_required = false;

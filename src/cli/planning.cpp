@@ -78,6 +78,7 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
 }
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
+  expect_model_or_path(options.file);
   if (!is_model(options.file)) return load_problem(options.file);
   progress.show(options.estimate ? "recording a step" : "recording a step and timing its ops");
   return problem_of_model({.name = options.file, .batch = options.batch, .estimate = options.estimate});
@@ -120,6 +121,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const PlanningOptio
   if (is_model(options.file)) settings.emplace_back("times of ops", options.estimate ? "estimated" : "measured");
   settings.emplace_back("solver", plan.solver);
   settings.emplace_back("seed", std::to_string(options.seed));
+  settings.emplace_back("threads", std::to_string(options.threads));
   settings.emplace_back("search", options.time_limit > 0 ? fmt::format("{} s", options.time_limit)
                                                          : fmt::format("{} moves", options.iterations));
   settings.emplace_back("planned in", fmt::format("{:.2f} s", plan.seconds));

@@ -96,6 +96,7 @@ void print(const ReportCommand& command, const report::Run& run) {
 
 Status run_report(const ReportCommand& command) {
   Progress progress;
+  expect_model_or_path(command.planning.file);
   if (command.run > 0 && !is_model(command.planning.file)) {
     fmt::print(stderr, "reprise: --run runs a built-in model, and '{}' is none\n", command.planning.file);
     return wrong_command;

@@ -105,7 +105,9 @@ std::string intention(const Trainer& trainer) {
       plan.recomputed, plan.value_count, 1 + plan.overhead(), 100 * plan.gap());
   if (trainer.check_finite() == FiniteCheck::loss)
     text +=
-        "\n  only the loss is checked to be finite before the weights change; --check-finite on asks for gradients too";
+        "\n  only the loss is checked to be finite before the weights change" +
+        (m.guarded == 0 ? std::string()
+                        : fmt::format(": gradients are not, which would take a budget of {}", format_bytes(m.guarded)));
   if (r.accumulate > 1) text += fmt::format("\n  batches are worked through in {} parts", r.accumulate);
   return text;
 }
@@ -189,7 +191,7 @@ void write_report(const TrainCommand& command, Trainer& trainer) {
   if (!command.save.empty()) report::save(page, command.save);
   if (command.report.empty() || !trainer.ran()) return;
   PlanOptions options;
-  options.time_limit = 1;
+  options.time_limit = std::min(1.0, command.time_limit);
   page.curve = report::points(sweep(*page.plan->problem, 6, options));
   report::html(page, command.report);
 }
@@ -197,13 +199,17 @@ void write_report(const TrainCommand& command, Trainer& trainer) {
 Status train(TrainCommand& command) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
+  std::shared_ptr<void> held = held_folder(command);
   warm_up();
   MemoryWatch memory;
   std::optional<Resumable> from = resumed(command);
   command.times = std::make_shared<Profile>();
   bool has_profile = !command.profile.empty();
   if (has_profile && std::filesystem::exists(command.profile)) *command.times = Profile::load(command.profile);
-  Trainer trainer(trainer_options(command, from));
+  TrainerOptions options = trainer_options(command, from);
+  options.held = held;
+  options.start = earlier_schedule(command);
+  Trainer trainer(options);
   if (has_profile) command.times->save(command.profile);
   if (command.dry_run) {
     fmt::print("{}\n", command.json ? plan_json(trainer).dump() : intention(trainer));
@@ -221,6 +227,7 @@ Status train(TrainCommand& command) {
     prepare_folder(command.save);
     write_report(command, trainer);
   }
+  trainer.step().batch(0);  // takes the arena: what moved into it is not counted twice
   memory.arena_is_next();
   finish_step_at_signals();
   TrainingEnd end = trainer.run({.on_step = [&](const TrainingStatus& s) { conversation.step(s); },
@@ -229,6 +236,9 @@ Status train(TrainCommand& command) {
   conversation.clear();
   if (!command.weights_out.empty()) io::save_tensors(command.weights_out, trainer.weights());
   Measured measured = memory.measure(trainer.step(), conversation.seconds());
+  TrainingMemory m = trainer.memory();
+  if (!trainer.evaluations().empty())
+    measured.tensor_peak = std::max(measured.tensor_peak, trainer.step().pinned_bytes() + m.evaluation + m.data);
   write_report(command, trainer);
   print_result(command, trainer, measured, end);
   return end == TrainingEnd::interrupted ? static_cast<Status>(128 + signal_caught) : done;
@@ -242,8 +252,8 @@ void explain(const TrainCommand& command, const RunDoesNotFit& e) {
   bool some_fit = std::ranges::any_of(found, &Remedy::fits);
   for (const Remedy& r : found) {
     if (r.fits)
-      fmt::print(stderr, "  {} fits (at least {}), at x{:.2f} the time a sample\n", r.change, format_bytes(r.smallest),
-                 r.slow_down);
+      fmt::print(stderr, "  {} fits (at least {}), at x{:.2f} the time a sample{}\n", r.change,
+                 format_bytes(r.smallest), r.slow_down, r.note.empty() ? "" : "; " + r.note);
     else if (!some_fit)
       fmt::print(stderr, "  {} does not fit either: it needs {}\n", r.change, format_bytes(r.smallest));
   }

@@ -7,8 +7,10 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "cli/planning.h"
+#include "cli/cli.h"
+#include "cli/model.h"
 #include "reprise/optim.h"
+#include "reprise/plan_io.h"
 
 namespace reprise::cli {
 namespace {
@@ -25,16 +27,6 @@ Check is_budget_or_auto() {
         return {};
       },
       "SIZE|auto");
-}
-
-Check one_of(const std::string& names) {
-  return check(
-      [names](const std::string& text) {
-        bool is_there = ("," + names + ",").find("," + text + ",") != std::string::npos ||
-                        (", " + names + ",").find(", " + text + ",") != std::string::npos;
-        return is_there && !text.empty() ? std::string() : fmt::format("'{}' is not one of {}", text, names);
-      },
-      "NAME");
 }
 
 Check is_share() {
@@ -99,8 +91,10 @@ void add_learning_options(CLI::App& verb, TrainCommand& c) {
              {.check = is_share()});
   add_option(verb, "--validate-samples", c.validate_samples, "How many of them at each evaluation; 1024 if left out",
              {.check = positive()});
-  add_option(verb, "--evaluate-every", c.evaluate_every, "Steps between evaluations; a tenth of the run if left out",
-             {.check = positive()});
+  add_option(
+      verb, "--evaluate-every", c.evaluate_every,
+      "Steps between evaluations; a tenth of the run if left out, more where an evaluation takes longer than that",
+      {.check = positive()});
   add_option(verb, "--patience", c.patience, "Stop after so many evaluations without improvement",
              {.check = not_negative()});
 }
@@ -167,7 +161,8 @@ class Merge {
 }  // namespace
 
 void add_train_options(CLI::App& verb, TrainCommand& command) {
-  add_option(verb, "model", command.model, "A built-in model: see `reprise models`", {.type = "MODEL"});
+  add_option(verb, "model", command.model, "A built-in model: see `reprise models`",
+             {.type = "MODEL", .check = is_model_name()});
   add_run_options(verb, command);
   add_learning_options(verb, command);
   add_file_options(verb, command);
@@ -190,6 +185,12 @@ std::string TrainCommand::metrics_for_report() const {
   return save.empty() ? "" : save + "/metrics.jsonl";
 }
 
+std::shared_ptr<void> held_folder(const TrainCommand& command) {
+  const std::string& folder = command.save.empty() ? command.resume : command.save;
+  bool is_missing = command.save.empty() && !std::filesystem::exists(folder);
+  return command.dry_run || folder.empty() || is_missing ? nullptr : hold_folder(folder);
+}
+
 std::optional<Resumable> resumed(TrainCommand& command) {
   if (command.resume.empty()) {
     if (!command.save.empty() && newest_snapshot(command.save))
@@ -203,11 +204,23 @@ std::optional<Resumable> resumed(TrainCommand& command) {
   return found;
 }
 
+std::optional<Schedule> earlier_schedule(const TrainCommand& command) {
+  std::string path = command.resume + "/plan.json";
+  if (command.resume.empty() || !std::filesystem::exists(path)) return std::nullopt;
+  try {
+    return load_plan(path).schedule;
+  } catch (const Error& e) {
+    fmt::print(stderr, "reprise: planning anew: {}\n", e.what());
+    return std::nullopt;
+  }
+}
+
 TrainerOptions trainer_options(const TrainCommand& c, const std::optional<Resumable>& from) {
   Merge merge(from);
   Recipe& r = merge.recipe;
   if (from) r = from->recipe;
-  if (!from && c.model.empty()) fail("[train] name a model (see `reprise models`), or a folder to --resume");
+  if (!from && c.model.empty())
+    throw WrongCommand("[train] name a model (see `reprise models`), or a folder to --resume");
   merge.fixed("model", !c.model.empty(), c.model, r.model);
   merge.fixed("--data", !c.data.empty(), c.data, r.data);
   merge.fixed("--data-kind", !c.data_kind.empty(), c.data_kind, r.data_kind);

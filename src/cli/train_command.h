@@ -17,7 +17,7 @@ struct TrainCommand {
   std::string model, data, data_kind, budget = "100%", optimizer, schedule, accumulate;
   std::int64_t batch = 0, steps = 0, warm_up = -1, evaluate_every = 0, validate_samples = 0, patience = -1;
   std::int64_t seed = -1, save_every = 0;
-  double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 10;
+  double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 5;
   std::string check_finite = "auto", save, resume, weights_in, weights_out, profile, report;
   std::vector<std::string> metrics, freeze;
   int keep = 3, threads = 0;
@@ -31,8 +31,12 @@ struct TrainCommand {
 
 void add_train_options(CLI::App& verb, TrainCommand& command);
 
+/// Keeps other runs out of the folder that this one saves to; nothing where it saves nothing.
+std::shared_ptr<void> held_folder(const TrainCommand& command);
 /// The snapshot that --resume goes on from, if it was given.
 std::optional<Resumable> resumed(TrainCommand& command);
+/// What the run that is resumed did in a step: what fitted its budget fits it again.
+std::optional<Schedule> earlier_schedule(const TrainCommand& command);
 /// What the trainer is told. An Error where the command asks for another run than the snapshot's.
 TrainerOptions trainer_options(const TrainCommand& command, const std::optional<Resumable>& from);
 

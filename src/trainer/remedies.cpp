@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would fit where the run as asked for does not: each change is planned, by estimated times.
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 #include "base/error.h"
 #include "trainer/setup.h"
@@ -11,17 +13,51 @@ namespace {
 struct Trial {
   std::string change;
   Recipe recipe;
+  std::string note = {};
 };
+
+// "h.3." of "h.3.attn.weight", "fc." of "fc.weight".
+std::string layer_of(const std::string& name) {
+  std::size_t end = name.find('.');
+  if (end == std::string::npos) return name;
+  std::size_t next = name.find_first_not_of("0123456789", end + 1);
+  bool is_numbered = next != std::string::npos && next > end + 1 && name[next] == '.';
+  return name.substr(0, (is_numbered ? next : end) + 1);
+}
+
+// Layers that are trained, in their order.
+std::vector<std::string> layers_of(const BuiltInModel& model) {
+  std::vector<std::string> layers;
+  for (const nn::Named& p : model.parameters) {
+    std::string layer = layer_of(p.name);
+    if (p.parameter.trainable() && std::ranges::find(layers, layer) == layers.end()) layers.push_back(layer);
+  }
+  return layers;
+}
+
+// What to freeze so that all layers but the last `trained` are: "h." where all of "h.0.", "h.1." ... are meant.
+std::vector<std::string> prefixes_of(const std::vector<std::string>& layers, std::size_t trained) {
+  auto stem = [](const std::string& layer) { return layer.substr(0, layer.find('.') + 1); };
+  std::vector<std::string> prefixes, rest;
+  for (std::size_t i = layers.size() - trained; i < layers.size(); ++i) rest.push_back(stem(layers[i]));
+  for (std::size_t i = 0; i < layers.size() - trained; ++i) {
+    bool is_whole = std::ranges::find(rest, stem(layers[i])) == rest.end() && !stem(layers[i]).empty();
+    const std::string& prefix = is_whole ? stem(layers[i]) : layers[i];
+    if (std::ranges::find(prefixes, prefix) == prefixes.end()) prefixes.push_back(prefix);
+  }
+  return prefixes;
+}
 
 class Trials {
  public:
   Trials(const TrainerOptions& options, std::int64_t budget) : options_(options), budget_(budget) {
     data_ = load_data(options.recipe);
-    batch_ = model_for(options.recipe, data_).batch[0].shape[0];
+    batch_ = model().batch[0].shape[0];
   }
 
   std::int64_t batch() const { return batch_; }
-  bool has_optimizer_state() const { return model_for(options_.recipe, data_).rule.state_count > 0; }
+  BuiltInModel model() const { return model_for(options_.recipe, data_); }
+  std::int64_t trained_by(const Recipe& recipe) const { return model_for(recipe, data_).parameter_count(); }
 
   Remedy plan(const Trial& trial) const {
     BuiltInModel model = model_for(trial.recipe, data_);
@@ -33,10 +69,10 @@ class Trials {
                     .check_finite = options_.check_finite.value_or(FiniteCheck::loss)});
     std::int64_t data = data_.bytes + model.batch[0].bytes() + model.batch[1].bytes();
     CompileOptions o{.budget = std::max<std::int64_t>(1, budget_ - data), .measure = false};
-    o.planning.time_limit = 3;
+    o.planning.time_limit = std::min(3.0, options_.time_limit);
     PlanResult r = reprise::plan(step.graph(model.batch), o);
     double per_sample = (r.feasible ? r.cost : r.base_cost) / static_cast<double>(size);
-    return {trial.change, r.min_budget + data, r.feasible, per_sample};
+    return {trial.change, trial.note, r.min_budget + data, r.feasible, per_sample};
   }
 
  private:
@@ -61,6 +97,17 @@ void try_until_fits(const Trials& trials, std::vector<Remedy>& found, std::int64
   if (last) found.push_back(*last);
 }
 
+Trial frozen(const Trials& trials, const Recipe& recipe, const std::vector<std::string>& layers, std::size_t trained) {
+  std::vector<std::string> prefixes = prefixes_of(layers, trained);
+  Trial trial{"--freeze ", recipe};
+  for (const std::string& prefix : prefixes) trial.change += (&prefix == prefixes.data() ? "" : ",") + prefix;
+  trial.recipe.freeze.insert(trial.recipe.freeze.end(), prefixes.begin(), prefixes.end());
+  trial.note =
+      fmt::format("trains {:.1f} % of the parameters", 100 * static_cast<double>(trials.trained_by(trial.recipe)) /
+                                                           static_cast<double>(trials.trained_by(recipe)));
+  return trial;
+}
+
 }  // namespace
 
 std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget) {
@@ -81,7 +128,12 @@ std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget)
     trial.recipe.accumulate = 1;
     return trial;
   });
-  if (trials.has_optimizer_state()) {
+  std::vector<std::string> layers = layers_of(trials.model());
+  auto layer_count = static_cast<std::int64_t>(layers.size());
+  try_until_fits(trials, found, 2 * layer_count - 1, [&](std::int64_t k) -> std::optional<Trial> {
+    return frozen(trials, recipe, layers, static_cast<std::size_t>(std::max<std::int64_t>(1, layer_count / k)));
+  });
+  if (trials.model().rule.state_count > 0) {
     Trial trial{"--optimizer sgd", recipe};
     trial.recipe.optimizer = "sgd";
     found.push_back(trials.plan(trial));

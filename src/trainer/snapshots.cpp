@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/snapshots.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +31,23 @@ std::int64_t step_of(const std::string& name) {
   return error == std::errc() && at == end ? step : -1;
 }
 
-Resumable open(const SnapshotFile& file) {
+struct OpenFile {
+  explicit OpenFile(int descriptor) : number(descriptor) {}
+  ~OpenFile() {
+    if (number >= 0) close(number);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int number;
+};
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("[train] cannot make the folder '{}': {}", folder, error.message());
+}
+
+Resumable opened(const SnapshotFile& file) {
   io::Snapshot snapshot(file.path);
   try {
     auto text = nlohmann::ordered_json::parse(snapshot.text());
@@ -54,10 +76,20 @@ std::vector<SnapshotFile> snapshots_in(const std::string& folder) {
   return files;
 }
 
+std::shared_ptr<void> hold_folder(const std::string& folder) {
+  make_folder(folder);
+  std::string path = folder + "/lock";
+  auto file = std::make_shared<OpenFile>(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file->number < 0) fail("[train] cannot write '{}': {}", path, std::strerror(errno));
+  if (flock(file->number, LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno == EWOULDBLOCK)
+    fail("[train] another process is training into '{}': wait for its end, stop it, or save elsewhere", folder);
+  fail("[train] cannot lock '{}': {}", path, std::strerror(errno));
+}
+
 void prepare_folder(const std::string& folder) {
+  make_folder(folder);
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("[train] cannot make the folder '{}': {}", folder, error.message());
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     if (entry.path().filename().string().find(io::temporary_mark) != std::string::npos) fs::remove(entry.path(), error);
 }
@@ -73,7 +105,7 @@ std::optional<Resumable> newest_snapshot(const std::string& folder) {
   std::vector<std::string> passed_over;
   for (const SnapshotFile& file : snapshots_in(folder)) {
     try {
-      Resumable found = open(file);
+      Resumable found = opened(file);
       found.passed_over = std::move(passed_over);
       return found;
     } catch (const Error& e) {

@@ -39,14 +39,16 @@ void use_threads(Recipe& recipe) {
   recipe.threads = omp_get_max_threads();
 }
 
-// Every choice that was left open, now that the number of batches is known.
-void settle(Recipe& r, std::int64_t batches_per_epoch) {
+// Every choice that was left open, now that the number of batches is known. Between two evaluations at least as many
+// batches are trained as one evaluates.
+void settle(Recipe& r, std::int64_t batches_per_epoch, std::int64_t validation_samples) {
   if (r.steps == 0 && r.epochs > 0)
     r.steps = std::max<std::int64_t>(1, std::llround(r.epochs * static_cast<double>(batches_per_epoch)));
   if (r.steps == 0) r.steps = 1000;
   if (r.schedule_steps == 0) r.schedule_steps = r.steps;
-  if (r.evaluate_every == 0) r.evaluate_every = std::max<std::int64_t>(1, r.steps / 10);
   if (r.validate_samples == 0) r.validate_samples = 1024;
+  std::int64_t evaluated = std::min(r.validate_samples, validation_samples) / r.batch;
+  if (r.evaluate_every == 0) r.evaluate_every = std::max<std::int64_t>({1, evaluated, r.steps / 10});
 }
 
 data::Split split_for(const Recipe& recipe, const data::Dataset& data) {
@@ -83,15 +85,16 @@ struct Trainer::Impl {
     Recipe& recipe = options.recipe;
     recipe.batch = model.batch[0].shape[0];
     recipe.lr = model.rule.rate;
-    settle(recipe, batches.per_epoch());
+    settle(recipe, batches.per_epoch(), split.validation.size);
     model.rule.schedule = schedule_named(recipe.schedule, recipe.schedule_steps, recipe.warm_up);
     memory.data = data.bytes + batches.buffer_bytes();
     check = options.check_finite.value_or(FiniteCheck::gradients);
     memory.budget = budget();
     try {
       plan();
-    } catch (const RunDoesNotFit&) {
+    } catch (const RunDoesNotFit& e) {
       if (options.check_finite) throw;
+      memory.guarded = e.smallest_budget;
       check = FiniteCheck::loss;
       plan();
     }
@@ -114,6 +117,7 @@ struct Trainer::Impl {
   void plan() {
     StepOptions o = step_options(options, check);
     o.budget = std::max<std::int64_t>(1, memory.budget - memory.data);
+    o.planning.start = known_schedule(o);
     step.emplace(model.loss, model.parameters, model.rule, o);
     try {
       step->compile(model.batch);
@@ -127,17 +131,24 @@ struct Trainer::Impl {
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
   }
 
-  // A plan that need not recompute has not looked for the smallest budget.
+  // That of an earlier run, if it is one of this step too: the check of gradients may have come or gone.
+  std::optional<Schedule> known_schedule(const StepOptions& o) const {
+    if (!options.start) return std::nullopt;
+    TrainStep same(model.loss, model.parameters, model.rule, o);
+    Problem problem = problem_of(same.graph(model.batch), {.measure = false});
+    return validate(problem, *options.start) ? options.start : std::nullopt;
+  }
+
+  // A plan for this budget has not looked for the smallest one.
   std::int64_t smallest_step() const {
-    if (step->plan().recomputed > 0) return step->plan().min_budget;
     CompileOptions o{.budget = 1, .measure = false};
     o.planning.time_limit = std::min(2.0, options.time_limit);
     return std::min(step->plan().min_budget, reprise::plan(step->graph(model.batch), o).min_budget);
   }
 
   [[noreturn]] void refuse(std::int64_t smallest, const std::string& why) const {
-    throw RunDoesNotFit(fmt::format("[train] nothing fits {}: the smallest budget is {}, {}",
-                                    format_bytes(memory.budget), format_bytes(smallest), why),
+    throw RunDoesNotFit(fmt::format("[train] nothing fits {}: the smallest budget is {} ({} bytes), {}",
+                                    format_bytes(memory.budget), format_bytes(smallest), smallest, why),
                         smallest, memory.budget);
   }
 
@@ -217,7 +228,10 @@ struct Trainer::Impl {
   void begin(const TrainingWatch& watch) {
     began = Clock::now();
     batches.seek(done());
-    if (!options.save.empty()) prepare_folder(options.save);
+    if (!options.save.empty()) {
+      if (!options.held) options.held = hold_folder(options.save);
+      prepare_folder(options.save);
+    }
     metrics.clear();
     for (const std::string& path : options.metrics) metrics.emplace_back(path, done());
     step->batch(0);  // takes the arena, with all state in it
@@ -269,9 +283,15 @@ TrainingEnd Trainer::run(const TrainingWatch& watch) {
     TrainingEnd end = impl_->run(watch);
     impl_->state.seconds += seconds_since(impl_->began);
     return end;
-  } catch (const NotFinite&) {
+  } catch (const NotFinite& e) {
     // With the loss alone checked the weights may have been spoilt by the step before.
-    if (impl_->check == FiniteCheck::gradients) impl_->save(watch);
+    if (impl_->check != FiniteCheck::gradients)
+      throw NotFinite(
+          fmt::format("{}. Gradients were not checked, so the step before may have spoilt the weights: they "
+                      "are not saved, and --resume goes on from the snapshot before",
+                      e.what()),
+          e.node);
+    impl_->save(watch);
     throw;
   }
 }

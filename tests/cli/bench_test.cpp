@@ -11,17 +11,17 @@ namespace {
 using nlohmann::json;
 using BenchCommand = CommandTest;
 
-const std::string small_gpt = "gpt4s --batch 16 --estimate --time-limit 2 ";
+const std::string small_model = "digits --batch 16 --estimate --time-limit 0.5 ";
 
 TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
-  Outcome run = tool("bench " + small_gpt + "--steps 2 --budget 70% --json 2>/dev/null");
+  Outcome run = tool("bench " + small_model + "--steps 2 --budget 60% --json 2>/dev/null");
   ASSERT_EQ(run.status, 0);
   json r = json::parse(run.output);
   for (const char* key : {"model", "steps", "losses", "step_seconds", "budget_bytes", "planned_peak_bytes",
                           "arena_bytes", "measured_peak_bytes", "rss_peak_bytes", "recompute_seconds_share", "params"})
     EXPECT_TRUE(r.contains(key)) << key;
   EXPECT_EQ(r["losses"].size(), 2u);
-  EXPECT_EQ(r["params"], 818176);
+  EXPECT_EQ(r["params"], built_in_model("digits").parameter_count());
   EXPECT_LE(r["arena_bytes"], r["budget_bytes"]);
   EXPECT_LE(r["measured_peak_bytes"], r["budget_bytes"]);
   EXPECT_GT(r["recompute_seconds_share"], 0.0);
@@ -30,33 +30,33 @@ TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
 TEST_F(BenchCommand, GivesTheSameLossesWithinAnyBudget) {
   auto losses = [](const std::string& budget) {
     return json::parse(
-        tool("bench " + small_gpt + "--steps 3 --json --budget " + budget + " 2>/dev/null").output)["losses"];
+        tool("bench " + small_model + "--steps 3 --json --budget " + budget + " 2>/dev/null").output)["losses"];
   };
-  EXPECT_EQ(losses("100%"), losses("70%"));
+  EXPECT_EQ(losses("100%"), losses("60%"));
 }
 
 TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
-  Outcome run = complaint("bench " + small_gpt + "--budget 1MiB");
+  Outcome run = complaint("bench " + small_model + "--budget 100KiB");
   EXPECT_EQ(run.status, 3);
-  EXPECT_NE(run.output.find("no schedule fits 1.0 MiB: the smallest budget is "), std::string::npos) << run.output;
+  EXPECT_TRUE(holds(run.output, "no schedule fits 100.0 KiB: the smallest budget is ")) << run.output;
 }
 
 TEST_F(BenchCommand, KeepsTimesInAProfile) {
-  std::string profile = in("profile");
-  EXPECT_EQ(tool("bench gpt4s --batch 1 --steps 1 --profile " + profile + " >/dev/null 2>&1").status, 0);
-  std::ifstream file(profile);
-  std::string line;
-  EXPECT_TRUE(std::getline(file, line));
-  EXPECT_EQ(line, "reprise profile 1");
+  const std::string run = "bench digits --batch 1 --steps 1 --time-limit 0.1 >/dev/null 2>&1 --profile ";
+  EXPECT_EQ(tool(run + in("profile")).status, 0);
+  EXPECT_TRUE(text_in(in("profile")).starts_with("reprise profile 1\n"));
+  EXPECT_GT(text_in(in("profile")).size(), 100u);
+  EXPECT_EQ(tool(run + in("none") + " --estimate").status, 0);
+  EXPECT_EQ(text_in(in("none")), "reprise profile 1\n");
 }
 
 // The gradients of one run are the weights of the next, which is as good a test of both folders as any.
 TEST_F(BenchCommand, WritesGradientsAndStartsFromWeights) {
-  std::string options = "bench gpt4s --batch 1 --estimate --steps 1 --seed 3 --threads 1 --json ";
-  Outcome first = tool(options + "--lr 0.5 --gradients " + in("g") + " 2>/dev/null");
+  std::string options = "bench digits --batch 1 --estimate --steps 1 --seed 3 --threads 1 --time-limit 0.1 --json ";
+  Outcome first = tool(options + "--gradients " + in("g") + " 2>/dev/null");
   ASSERT_EQ(first.status, 0);
   json manifest = json::array();
-  for (const nn::Named& p : built_in_model("gpt4s").parameters)
+  for (const nn::Named& p : built_in_model("digits").parameters)
     manifest.push_back({{"kind", "param"},
                         {"name", p.name},
                         {"shape", p.parameter.type().shape.sizes()},
@@ -69,11 +69,26 @@ TEST_F(BenchCommand, WritesGradientsAndStartsFromWeights) {
   EXPECT_EQ(json::parse(first.output)["losses"], json::parse(tool(options + "2>/dev/null").output)["losses"]);
 }
 
+TEST_F(BenchCommand, TakesEveryWordAboutTheStep) {
+  auto losses = [](const std::string& options) {
+    const std::string run = "bench digits --estimate --time-limit 0.1 --threads 1 --json 2>/dev/null ";
+    return json::parse(tool_once(run + options).output)["losses"];
+  };
+  const std::string plain = "--batch 4 --steps 3 ";
+  EXPECT_EQ(losses(plain).size(), 3u);
+  for (const char* option : {"--seed 9", "--lr 0.5", "--optimizer sgd"})
+    EXPECT_NE(losses(plain + option), losses(plain)) << option;
+  EXPECT_NE(losses("--batch 2 --steps 3"), losses(plain));
+  EXPECT_EQ(losses(plain + "--threads 2").size(), 3u);
+  EXPECT_EQ(complaint("bench digits --batch 8 --estimate --budget 90% --time-limit 0.000001").status, 3);
+}
+
 TEST_F(BenchCommand, RefusesWhatThereIsNot) {
-  EXPECT_NE(complaint("bench gpt5").output.find("there is no model 'gpt5': choose from mlp16"), std::string::npos);
-  EXPECT_EQ(complaint("bench gpt5").status, 1);
-  EXPECT_NE(complaint("bench gpt4s --optimizer newton").output.find("choose from sgd, momentum, adam"),
-            std::string::npos);
+  EXPECT_TRUE(holds(complaint("bench resnet5").output, "there is no model 'resnet5': did you mean 'resnet50'?"));
+  EXPECT_TRUE(holds(complaint("bench x").output, "there is no model 'x': choose from mlp16, "));
+  Outcome run = complaint("bench gpt4s --optimizer newton");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_TRUE(holds(run.output, "is not one of sgd, momentum, adam")) << run.output;
 }
 
 TEST_F(BenchCommand, ListsTheModels) {
@@ -83,12 +98,12 @@ TEST_F(BenchCommand, ListsTheModels) {
 }
 
 TEST_F(BenchCommand, PlansAModelWithoutTrainingIt) {
-  Outcome run = tool("plan " + small_gpt + "--budget 70% --json 2>/dev/null");
+  Outcome run = tool("plan " + small_model + "--budget 70% --json 2>/dev/null");
   EXPECT_EQ(run.status, 0);
   json r = json::parse(run.output);
   EXPECT_EQ(r["feasible"], true);
   EXPECT_GT(r["recomputed"], 0);
-  EXPECT_EQ(complaint("plan " + small_gpt + "--budget 1MiB").status, 3);
+  EXPECT_EQ(complaint("plan " + small_model + "--budget 100KiB").status, 3);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class MemoryGroup {
 
 TEST(Budget, HoldsInAMemoryCgroupOfBudgetAndBaselineAnd16MiB) {
   const std::string bench =
-      "bench gpt4s --batch 64 --estimate --time-limit 1 --steps 2 --json --budget 60% 2>/dev/null";
+      "bench gpt4s --batch 64 --estimate --time-limit 1 --steps 1 --json --budget 60% 2>/dev/null";
   Outcome outside = cli::tool(bench);
   ASSERT_EQ(outside.status, 0);
   json r = json::parse(outside.output);

@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every verb has: help, a place in the manual and in the completions, suggestions, and a test of each option.
+// What every verb has: help, a place in the manual and in the completions, and suggestions.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <vector>
 
+#include "cli/help.h"
 #include "cli/tool.h"
 
 namespace reprise::cli {
 namespace {
 
-// The verbs that the help lists: lines of two spaces and a word under "Subcommands:".
-std::vector<std::string> verbs() {
-  std::vector<std::string> names;
-  std::istringstream help(tool("--help").output);
-  bool are_verbs = false;
-  for (std::string line; std::getline(help, line);) {
-    if (are_verbs && line.size() > 2 && line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
-    are_verbs = are_verbs || line.starts_with("Subcommands:");
-  }
-  return names;
-}
-
-// Every --option that a verb's help lists, without --help itself.
-std::set<std::string> options(const std::string& verb) {
-  std::set<std::string> names;
-  std::istringstream help(tool(verb + " --help").output);
-  for (std::string line; std::getline(help, line);) {
-    if (!line.starts_with("  -")) continue;
-    std::string head = line.substr(2, line.find(' ', 2) - 2);
-    if (std::size_t at = head.find("--"); at != std::string::npos) names.insert(head.substr(at));
-  }
-  names.erase("--help");
-  return names;
-}
-
 TEST(CommandLine, ListsItsVerbs) {
-  std::vector<std::string> names = verbs();
+  std::vector<std::string> names = listed_verbs();
   for (const char* verb : {"plan", "sweep", "check", "report", "version", "completion", "man"})
     EXPECT_EQ(std::ranges::count(names, verb), 1) << verb;
 }
@@ -49,11 +24,11 @@ TEST(CommandLine, HasAManualWithEveryVerbAndOption) {
   std::string plain;
   for (std::size_t i = 0; i < manual.output.size(); ++i)  // "\-\-budget" is "--budget"
     if (manual.output.compare(i, 2, "\\-") != 0) plain += manual.output[i];
-  for (const std::string& verb : verbs()) {
+  for (const std::string& verb : listed_verbs()) {
     std::size_t begin = plain.find(".SS \\fBreprise " + verb + "\\fR");
     ASSERT_NE(begin, std::string::npos) << verb;
     std::string part = plain.substr(begin, plain.find(".SS ", begin + 4) - begin);
-    for (const std::string& option : options(verb))
+    for (const std::string& option : listed_options(verb))
       EXPECT_NE(part.find("\\fB" + option + "\\fR"), std::string::npos) << verb << " " << option;
   }
 }
@@ -62,9 +37,9 @@ TEST(CommandLine, CompletesEveryVerbAndOption) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     Outcome script = tool(std::string("completion ") + shell);
     ASSERT_EQ(script.status, 0);
-    for (const std::string& verb : verbs()) {
+    for (const std::string& verb : listed_verbs()) {
       EXPECT_NE(script.output.find(verb), std::string::npos) << shell << " " << verb;
-      for (const std::string& option : options(verb)) {
+      for (const std::string& option : listed_options(verb)) {
         std::string word = std::string(shell) == "fish" ? " -l " + option.substr(2) : option;
         EXPECT_NE(script.output.find(word), std::string::npos) << shell << " " << verb << " " << option;
       }
@@ -108,17 +83,6 @@ TEST(CommandLine, TellsItsVersionAsJson) {
   EXPECT_TRUE(facts["compiler"].is_string());
   EXPECT_TRUE(facts["assertions"].is_boolean());
   EXPECT_GT(facts["cores"], 0);
-}
-
-TEST(CommandLine, HasATestOfEveryOption) {
-  std::string tests;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(REPRISE_SOURCE_DIR) + "/tests/cli")) {
-    std::ifstream in(file.path());
-    tests += std::string(std::istreambuf_iterator<char>(in), {});
-  }
-  for (const std::string& verb : verbs())
-    for (const std::string& option : options(verb))
-      EXPECT_NE(tests.find(option), std::string::npos) << verb << " " << option << " is in no test of tests/cli";
 }
 
 }  // namespace

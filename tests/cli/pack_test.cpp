@@ -39,7 +39,9 @@ TEST_F(PackCommandTest, WritesTheRowsWithTheirOffsets) {
 
 TEST_F(PackCommandTest, ReadsCapacitiesAsPeopleWriteThemAndAlignments) {
   EXPECT_EQ(tool("pack " + lives_ + " --capacity 1KiB --time-limit 5").status, 0);
+  EXPECT_EQ(tool("pack " + lives_ + " --capacity 0.05KiB 2>/dev/null").status, 3);
   EXPECT_EQ(nlohmann::json::parse(tool("pack " + lives_ + " --align 64 --json").output)["capacity"], 96);
+  EXPECT_EQ(nlohmann::json::parse(tool("pack " + lives_ + " --align 128 --json").output)["capacity"], 160);
 }
 
 TEST_F(PackCommandTest, EndsWithStatus3AndTheReasonWhenTheCapacityIsTooSmall) {

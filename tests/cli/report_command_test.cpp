@@ -12,13 +12,8 @@ using ReportCommand = CommandTest;
 
 const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool is_page(const std::string& path) {
-  std::string text = text_of(path);
+  std::string text = text_in(path);
   return text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n");
 }
 
@@ -29,10 +24,10 @@ TEST_F(ReportCommand, ShowsASavedPlanInEveryForm) {
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.output.find("budget 217 B | peak "), 0u) << run.output;
   EXPECT_TRUE(is_page(in("p.html")));
-  EXPECT_NE(text_of(in("p.html")).find("<h1>ten &lt;nodes&gt;</h1>"), std::string::npos);
-  EXPECT_NE(text_of(in("p.html")).find("What other budgets would cost"), std::string::npos);
-  EXPECT_TRUE(text_of(in("p.svg")).starts_with("<svg "));
-  EXPECT_GT(json::parse(text_of(in("t.json")))["traceEvents"].size(), 10u);
+  EXPECT_NE(text_in(in("p.html")).find("<h1>ten &lt;nodes&gt;</h1>"), std::string::npos);
+  EXPECT_NE(text_in(in("p.html")).find("What other budgets would cost"), std::string::npos);
+  EXPECT_TRUE(text_in(in("p.svg")).starts_with("<svg "));
+  EXPECT_GT(json::parse(text_in(in("t.json")))["traceEvents"].size(), 10u);
 }
 
 TEST_F(ReportCommand, PlansWhatIsNoPlanYet) {
@@ -49,15 +44,15 @@ TEST_F(ReportCommand, PlansWhatIsNoPlanYet) {
 }
 
 TEST_F(ReportCommand, RunsAModelAndShowsItsTimes) {
-  Outcome run = tool("report gpt4s --batch 2 --estimate --run 1 --budget 100% --points 0 --iterations 50 -o " +
+  Outcome run = tool("report digits --batch 2 --estimate --run 1 --budget 100% --points 0 --iterations 50 -o " +
                      in("p.html") + " 2>/dev/null");
   EXPECT_EQ(run.status, 0) << run.output;
-  std::string page = text_of(in("p.html"));
+  std::string page = text_in(in("p.html"));
   EXPECT_NE(page.find("Times were measured in a run."), std::string::npos);
   EXPECT_NE(page.find("\"seconds\":true"), std::string::npos);
   EXPECT_NE(page.find("<td>parameters</td>"), std::string::npos);
   EXPECT_EQ(complaint("report " + example + " --run 1 --budget 90%").status, 2);
-  EXPECT_EQ(complaint("report gpt4s --batch 2 --estimate --run 1 --budget 1KiB --iterations 50").status, 3);
+  EXPECT_EQ(complaint("report digits --batch 2 --estimate --run 1 --budget 1KiB --iterations 50").status, 3);
 }
 
 TEST_F(ReportCommand, ShowsARunWithItsLosses) {
@@ -65,9 +60,9 @@ TEST_F(ReportCommand, ShowsARunWithItsLosses) {
   write("metrics.jsonl", "{\"step\": 1, \"loss\": 2.5, \"lr\": 0.1}\n{\"step\": 2, \"loss\": 1.25, \"lr\": 0.1}\n");
   Outcome run = tool("report " + in("") + " --points 0 -o " + in("p.html") + " 2>/dev/null");
   EXPECT_EQ(run.status, 0);
-  EXPECT_NE(text_of(in("p.html")).find("2 steps; last loss 1.25"), std::string::npos);
+  EXPECT_NE(text_in(in("p.html")).find("2 steps; last loss 1.25"), std::string::npos);
   run = tool("report " + in("plan.json") + " --points 0 --metrics " + in("metrics.jsonl") + " -o " + in("q.html"));
-  EXPECT_NE(text_of(in("q.html")).find("Learning rate by step"), std::string::npos);
+  EXPECT_NE(text_in(in("q.html")).find("Learning rate by step"), std::string::npos);
   EXPECT_EQ(complaint("report " + in("plan.json") + " --metrics /no/such/file -o " + in("r.html")).status, 1);
   std::filesystem::create_directories(in("empty"));
   EXPECT_NE(complaint("report " + in("empty")).output.find("holds no plan.json"), std::string::npos);
@@ -92,7 +87,7 @@ TEST_F(ReportCommand, ComesWithASweepWhoseKneeIsMarked) {
   EXPECT_NE(run.output.find("The knee is at "), std::string::npos) << run.output;
   EXPECT_NE(run.output.find("K the knee"), std::string::npos) << run.output;
   EXPECT_TRUE(is_page(in("p.html")));
-  EXPECT_TRUE(text_of(in("c.svg")).starts_with("<svg "));
+  EXPECT_TRUE(text_in(in("c.svg")).starts_with("<svg "));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -35,8 +37,23 @@ inline Outcome tool(const std::string& arguments) {
   return shell(command.append(" ").append(arguments));
 }
 
+/// The same, once in all for equal arguments: for runs that write no file, which several tests look at.
+inline const Outcome& tool_once(const std::string& arguments) {
+  static std::map<std::string, Outcome> known;
+  auto found = known.find(arguments);
+  if (found == known.end()) found = known.emplace(arguments, tool(arguments)).first;
+  return found->second;
+}
+
 /// Standard error alone.
 inline Outcome complaint(const std::string& arguments) { return tool(arguments + " 2>&1 >/dev/null"); }
+
+inline std::string text_in(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline bool holds(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 /// A test with a folder of its own.
 class CommandTest : public testing::Test {

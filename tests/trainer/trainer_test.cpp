@@ -108,6 +108,39 @@ TEST(Snapshots, KeepsTheNewestAndTheBest) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/step-00000011.snapshot.tmp.77"));
 }
 
+TEST(Snapshots, AreWrittenToAFolderThatOneRunHolds) {
+  TemporaryFolder folder;
+  std::string inner = folder.path() + "/run";
+  std::shared_ptr<void> held = hold_folder(inner);
+  EXPECT_NE(message_of([&] { hold_folder(inner); }).find("another process is training into"), std::string::npos);
+  Trainer other(small_run(inner));
+  EXPECT_NE(message_of([&] { other.run(); }).find("another process is training into"), std::string::npos);
+  held.reset();
+  EXPECT_EQ(other.run(), TrainingEnd::finished);
+}
+
+TEST(Trainer, SaysThatGradientsWereNotChecked) {
+  TrainerOptions options = small_run();
+  options.recipe.optimizer = "sgd";
+  options.recipe.lr = 1e30;
+  options.check_finite = FiniteCheck::loss;
+  EXPECT_NE(message_of([&] { Trainer(options).run(); }).find("Gradients were not checked"), std::string::npos);
+  options.check_finite = FiniteCheck::gradients;
+  EXPECT_EQ(message_of([&] { Trainer(options).run(); }).find("Gradients were not checked"), std::string::npos);
+}
+
+TEST(Trainer, NamesTheBudgetThatWouldCheckGradients) {
+  TrainerOptions options = small_run();
+  options.recipe.batch = 64;
+  options.time_limit = 1;
+  options.check_finite = FiniteCheck::loss;
+  options.budget = std::to_string(Trainer(options).memory().smallest);
+  options.check_finite = {};
+  Trainer tight(options);
+  EXPECT_EQ(tight.memory().guarded > 0, tight.check_finite() == FiniteCheck::loss);
+  EXPECT_GE(tight.memory().guarded, tight.check_finite() == FiniteCheck::loss ? tight.memory().budget : 0);
+}
+
 TEST(Trainer, GoesOnBitForBitUnderAnotherBudget) {
   TemporaryFolder folder;
   TrainerOptions options = small_run();
