@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -32,17 +33,24 @@ def prepare(folder, tool):
 
 
 def run(folder, line):
+    began = time.monotonic()
     done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"status {done.returncode}: {line}\n{done.stderr}")
-    print("ok:", line)
+    print(f"ok, {time.monotonic() - began:.1f} s: {line}")
 
 
-with tempfile.TemporaryDirectory() as name:
-    prepare(pathlib.Path(name), sys.argv[1])
-    for page in sys.argv[2:]:
-        lines = list(commands(pathlib.Path(page)))
-        if not lines:
-            sys.exit(f"{page} has no example")
+def run_page(page, tool):
+    lines = list(commands(page))
+    if not lines:
+        sys.exit(f"{page} has no example")
+    with tempfile.TemporaryDirectory() as name:
+        prepare(pathlib.Path(name), tool)
         for line in lines:
             run(pathlib.Path(name), line)
+
+
+path = os.environ["PATH"]
+for page in sys.argv[2:]:
+    os.environ["PATH"] = path
+    run_page(pathlib.Path(page), sys.argv[1])

@@ -232,5 +232,24 @@ TEST(Trainer, NamesTheSmallestBudgetAndWhatWouldFit) {
   EXPECT_TRUE(some);
 }
 
+TEST(Trainer, TrainsTheLastLayerInWhatTheRemedySays) {
+  TrainerOptions options = small_run();
+  options.recipe.batch = 64;
+  options.recipe.validation = 0;
+  options.time_limit = 2;
+  std::vector<Remedy> found = remedies(options, 4096);
+  auto frozen = std::ranges::find_if(found, [](const Remedy& r) { return r.change.starts_with("--freeze"); });
+  ASSERT_NE(frozen, found.end());
+  EXPECT_EQ(frozen->change, "--freeze stem.,blocks.");
+  EXPECT_FALSE(frozen->fits);
+  options.recipe.freeze = {"stem.", "blocks."};
+  options.budget = std::to_string(frozen->smallest * 11 / 10);
+  Trainer trainer(options);
+  EXPECT_EQ(trainer.run(), TrainingEnd::finished);
+  EXPECT_EQ(frozen->note, fmt::format("trains {:.1f} % of the parameters",
+                                      100 * static_cast<double>(trainer.model().parameter_count()) /
+                                          static_cast<double>(Trainer(small_run()).model().parameter_count())));
+}
+
 }  // namespace
 }  // namespace reprise
