@@ -43,7 +43,7 @@ void train_and_report() {
 
 void write_pages() {
   GatedMlp model{nn::Linear(8, 16), nn::Linear(8, 16), nn::Linear(16, 8)};
-  auto step = train_step(model, optim::SGD{{.lr = 1e-2}}, {.timeline = true},
+  auto step = train_step(model, optim::Sgd{{.lr = 1e-2}}, {.timeline = true},
                          [&](const Value& x) { return mean(square(model(x))); });
   step(Tensor::full({DType::f32, {4, 8}}, 0.5));
   std::ofstream("metrics.jsonl") << "{\"step\": 1, \"loss\": 4.17, \"lr\": 0.01}\n";
