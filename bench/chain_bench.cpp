@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a schedule of a million steps in 50 slots costs by itself: time per action, and the most memory it takes.
+// What a schedule of a million steps in 50 slots costs by itself: time per action, and the most memory it takes; then
+// the same with more and more slots, to see that its memory grows with their logarithm.
 //   chain_bench [steps] [slots]
 #include <fmt/core.h>
 
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include "reprise/chain.h"
 
@@ -47,14 +49,14 @@ struct Walk {
   void operator()(const Other&) {}
 };
 
-void measure(const char* name, chain::Schedule schedule) {
+void measure(const std::string& name, chain::Schedule schedule) {
   std::size_t before = held_bytes;
   peak_bytes = held_bytes;
   auto begin = Clock::now();
   Walk walk;
   for (; !schedule.done(); ++walk.actions) std::visit(walk, schedule.next());
   std::chrono::duration<double, std::nano> time = Clock::now() - begin;
-  fmt::print("{:<14} {:>10} actions {:>10} advances {:>7.1f} ns per action {:>9} bytes more while walking\n", name,
+  fmt::print("{:<21} {:>8} actions {:>8} advances {:>6.1f} ns per action {:>6} bytes more while walking\n", name,
              walk.actions, walk.advances, time.count() / static_cast<double>(walk.actions), peak_bytes - before);
 }
 
@@ -75,8 +77,11 @@ int main(int argc, char** argv) {
   peak_bytes = held_bytes;
   reprise::chain::Schedule schedule = reprise::chain::revolve(steps, slots);
   reprise::measure("revolve", schedule);
-  fmt::print("               all told, made and walked: {} bytes at most\n", peak_bytes - before);
+  fmt::print("                      all told, made and walked: {} bytes at most\n", peak_bytes - before);
   reprise::forecast_time(schedule);
+  for (std::int64_t more : {std::int64_t{1'000}, steps / 2})
+    reprise::measure(fmt::format("revolve, {} slots", more), reprise::chain::revolve(steps, more));
+  reprise::measure("keep_all", reprise::chain::keep_all(steps));
   reprise::measure("sqrt", reprise::chain::sqrt(steps));
   reprise::measure("periodic",
                    reprise::chain::periodic({.steps = steps, .slots = slots, .write_cost = 20, .read_cost = 20}));

@@ -119,8 +119,11 @@ struct Forecast {
 
 class Cursor;
 
-/// A stream of actions, made as it is read, from a few words for each slot in use and the tables that some families
-/// have. Copies go on from where the original stands, and share the tables.
+/// A stream of actions, made as it is read. Its own state grows with the logarithm of the slots in use, about 2 KB for
+/// each power of 16, and stays below 20 KB for a million; beside it some families have tables (`weighted`, `mixed`,
+/// `hierarchical`, `disk_revolve`, `multistage`). The one exception is `online`, which holds some words for each slot:
+/// which states it keeps depends on all that has run. Copies go on from where the original stands, and share the
+/// tables.
 ///   for (chain::Schedule s = chain::revolve(10, 3); !s.done();) act(s.next());
 /// The last action is always Reverse{0}. Schedules end at 2^40 steps. A schedule of unknown length (`online`,
 /// `online_two_level`) gives forward actions, one step at a time, until `finish` is called; then those that reverse
@@ -137,6 +140,8 @@ class REPRISE_API Schedule {
   bool done() const;
   /// The next action; OutOfTurn if there is none left.
   Action next();
+  /// What the stream's own state takes now: without the description of the chain and the tables.
+  std::int64_t state_bytes() const;
   const Chain& chain() const { return chain_; }
   std::int64_t steps() const { return chain_.steps; }
   bool is_online() const;

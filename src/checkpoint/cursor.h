@@ -20,6 +20,8 @@ class Cursor {
   virtual std::unique_ptr<Cursor> clone() const = 0;
   virtual bool done() const = 0;
   virtual Action next() = 0;
+  /// Of its own state, without the tables that copies share.
+  virtual std::size_t bytes() const = 0;
   /// Whether the stream is still in a forward run of unknown length.
   virtual bool is_open() const { return false; }
   /// Ends an open run; returns its number of steps.

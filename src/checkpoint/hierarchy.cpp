@@ -75,26 +75,27 @@ struct Hierarchy {
 
   const Level& level(int k) const { return levels[static_cast<std::size_t>(k)]; }
   std::int64_t room(const View& view, int k) const {
-    return std::max<std::int64_t>(level(k).capacity - view.used(k), 0);
+    return std::max<std::int64_t>(level(k).capacity - view.filled(k), 0);
   }
 
   Move move(const View& view) const {
     std::int64_t n = view.length();
     if (view.is_saved()) {
-      int k = view.stack.back().store;
+      int k = view.top->store;
       return {k, view.at + level(k).jump(room(view, k), n)};
     }
     // The slowest store that may still be used is the one used last; go down while faster stores alone do as well.
-    int k = view.stack.empty() ? static_cast<int>(levels.size()) - 1 : view.stack.back().store;
+    int k = view.top ? view.top->store : static_cast<int>(levels.size()) - 1;
     while (k > 0 && level(k).unsaved_cost(room(view, k), n) >= level(k - 1).unsaved_cost(level(k - 1).capacity, n)) --k;
     return {k, view.at + level(k).jump(room(view, k) - 1, n)};
   }
 
   bool release(const View& view) const {
-    int k = view.stack.back().store;
+    int k = view.top->store;
     std::int64_t m = room(view, k);
     return level(k).unsaved_cost(m + 1, view.length()) < level(k).kept_cost(m, view.length());
   }
+  std::int64_t slot(std::int64_t, const Saved& saved) const { return saved.filled - 1; }
 };
 
 Hierarchy solve(std::int64_t steps, const std::vector<Store>& stores) {

@@ -24,9 +24,7 @@ struct Table {
   double runs = 0;                            // of the whole
 
   std::int32_t choice(const View& view) const {
-    std::int64_t room = capacity;
-    for (const Saved& saved : view.stack) room -= saved.content == Content::data ? data : state;
-    if (view.is_saved()) room += state;
+    std::int64_t room = capacity - view.filled(0) + (view.is_saved() ? state : 0);
     return choices[static_cast<std::size_t>(room * (steps + 1) + view.length())];
   }
   Move move(const View& view) const {
@@ -34,6 +32,7 @@ struct Table {
     return {0, view.at + k, k == record};
   }
   bool release(const View& view) const { return choice(view) == record; }
+  std::int64_t size(std::int64_t, Content content) const { return content == Content::data ? data : state; }
 };
 
 /// The row of capacity m from the rows of m - state and m - data (null where they do not fit).

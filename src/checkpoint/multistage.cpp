@@ -12,15 +12,19 @@ namespace {
 
 struct Multistage {
   static constexpr bool needs_data = false;
-  std::vector<int> store_of_depth;
+  struct Place {
+    int store;
+    std::int64_t slot;
+  };
+  std::vector<Place> places;  // by depth
 
+  const Place& place(std::int64_t depth) const { return places[static_cast<std::size_t>(depth)]; }
   Move move(const View& view) const {
-    std::size_t depth = view.stack.size() - (view.is_saved() ? 1 : 0);
-    std::size_t slots = store_of_depth.size() - depth;
-    return {depth < store_of_depth.size() ? store_of_depth[depth] : 0,
-            view.at + split(view.length(), static_cast<std::int64_t>(slots))};
+    std::int64_t depth = view.depth - (view.is_saved() ? 1 : 0);
+    return {place(depth).store, view.at + split(view.length(), std::ssize(places) - depth)};
   }
   bool release(const View&) const { return false; }
+  std::int64_t slot(std::int64_t depth, const Saved&) const { return place(depth).slot; }
 };
 
 /// Writes and reads of each depth, counted by reading the plain schedule once.
@@ -34,11 +38,11 @@ std::vector<std::int64_t> uses_of_depths(std::int64_t steps, std::int64_t slots)
   return uses;
 }
 
-std::vector<int> assign(const std::vector<std::int64_t>& uses, const std::vector<Store>& stores) {
+std::vector<Multistage::Place> assign(const std::vector<std::int64_t>& uses, const std::vector<Store>& stores) {
   std::vector<std::size_t> depths(uses.size());
   std::iota(depths.begin(), depths.end(), std::size_t{0});
   std::ranges::stable_sort(depths, [&](std::size_t a, std::size_t b) { return uses[a] > uses[b]; });
-  std::vector<int> store_of_depth(uses.size());
+  std::vector<Multistage::Place> places(uses.size());
   int store = 0;
   std::int64_t filled = 0;
   for (std::size_t depth : depths) {
@@ -46,10 +50,12 @@ std::vector<int> assign(const std::vector<std::int64_t>& uses, const std::vector
       ++store;
       filled = 0;
     }
-    store_of_depth[depth] = store;
+    places[depth].store = store;
     ++filled;
   }
-  return store_of_depth;
+  std::vector<std::int64_t> below(stores.size());
+  for (Multistage::Place& place : places) place.slot = below[static_cast<std::size_t>(place.store)]++;
+  return places;
 }
 
 }  // namespace

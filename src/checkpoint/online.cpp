@@ -2,10 +2,13 @@
 // Runs whose length is not known until they end. `online` is Q. Wang, P. Moin and G. Iaccarino, "Minimal repetition
 // dynamic checkpointing algorithm for unsteady adjoint calculation", SIAM J. Sci. Comput. 31(4), 2009: kept states have
 // levels, and one that a later state of higher level makes superfluous is given up first. When the run ends, what is
-// kept is the stack that revolve goes on from. `online_two_level` keeps every period-th state in an unlimited store.
+// kept is the stack that revolve goes on from. Which states those are is the run's history and no function of the state
+// below, so `online` holds some words for each. `online_two_level` keeps every period-th state in an unlimited store,
+// and needs no memory to know them.
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <utility>
 #include <variant>
 
 #include "checkpoint/revolve.h"
@@ -15,13 +18,12 @@ namespace reprise::chain {
 namespace {
 
 /// A forward run that asks `Placement` before each step what to drop and save, then, once finished, a Walker.
-template <class Placement, class Policy>
+template <class Placement>
 class Online : public Cursor {
  public:
-  Online(Placement placement, Policy policy) : placement_(std::move(placement)), policy_(policy) {}
+  explicit Online(Placement placement) : placement_(std::move(placement)) {}
   Online(const Online& other)
       : placement_(other.placement_),
-        policy_(other.policy_),
         at_(other.at_),
         pending_(other.pending_),
         reversal_(other.reversal_ ? other.reversal_->clone() : nullptr) {}
@@ -29,6 +31,10 @@ class Online : public Cursor {
   std::unique_ptr<Cursor> clone() const override { return std::make_unique<Online>(*this); }
   bool is_open() const override { return !reversal_; }
   bool done() const override { return reversal_ && reversal_->done(); }
+  std::size_t bytes() const override {
+    return sizeof(*this) + placement_.bytes() + pending_.capacity() * sizeof(Action) +
+           (reversal_ ? reversal_->bytes() : 0);
+  }
 
   Action next() override {
     if (reversal_) return reversal_->next();
@@ -46,17 +52,24 @@ class Online : public Cursor {
   std::int64_t finish() override {
     if (!pending_.empty())
       refuse<OutOfTurn>("[chain] finish: step {} is about to run: finish between steps, after an Advance", at_);
-    reversal_ = std::make_unique<Walker<Policy>>(std::make_shared<const Policy>(policy_), at_, placement_.stores(),
-                                                 placement_.stack());
+    reversal_ = placement_.reversal(at_);
     return at_;
   }
 
  private:
   Placement placement_;
-  Policy policy_;
   std::int64_t at_ = 0;
   std::vector<Action> pending_;  // the next one last
   std::unique_ptr<Cursor> reversal_;
+};
+
+/// Revolve above states that are in slots of their own.
+struct OnwardPolicy : RevolvePolicy {
+  std::vector<std::int64_t> slot_of_depth;  // further ones have the slot of their depth
+
+  std::int64_t slot(std::int64_t depth, const Saved&) const {
+    return depth < std::ssize(slot_of_depth) ? slot_of_depth[static_cast<std::size_t>(depth)] : depth;
+  }
 };
 
 /// Wang, Moin & Iaccarino's levels. The state in hand has a level too: it is kept only when the run moves on from it.
@@ -65,13 +78,12 @@ class Levels {
   explicit Levels(std::int64_t slots) : capacity_(slots) {}
 
   void leave(std::int64_t at, std::vector<Action>& actions) {
-    if (slots_.used() < capacity_) return keep(at, actions);
+    if (used() < capacity_) return keep(at, used(), actions);
     if (!superfluous_.empty()) {
       Kept gone = superfluous_.top();
       superfluous_.pop();
-      slots_.give(gone.slot);
       actions.push_back(Drop{gone.step, gone.slot, 0});
-      return keep(at, actions);
+      return keep(at, gone.slot, actions);
     }
     ++level_;
     while (needed_.back().level < level_) {
@@ -80,15 +92,19 @@ class Levels {
     }
   }
 
-  std::vector<Slots> stores() const { return {slots_}; }
-  std::vector<Saved> stack() const {
-    std::vector<Saved> stack;
-    for (const Kept& kept : needed_) stack.push_back({kept.step, kept.slot, 0, Content::state});
-    for (auto rest = superfluous_; !rest.empty(); rest.pop())
-      stack.push_back({rest.top().step, rest.top().slot, 0, Content::state});
-    std::ranges::sort(stack, {}, &Saved::step);
-    return stack;
+  /// From the states that are kept. A slot once used is never empty, so these are in the slots 0, 1, ... in some order.
+  std::unique_ptr<Cursor> reversal(std::int64_t end) const {
+    OnwardPolicy policy{{capacity_}, {}};
+    ReplayStack<Saved> stack;
+    for (const Kept& kept : by_step()) {
+      policy.slot_of_depth.push_back(kept.slot);
+      stack.push({kept.step, end, end, stack.depth() + 1, 0, Content::state});
+      stack.fix();
+    }
+    return std::make_unique<Walker<OnwardPolicy>>(std::make_shared<const OnwardPolicy>(std::move(policy)), end,
+                                                  std::move(stack));
   }
+  std::size_t bytes() const { return (needed_.capacity() + superfluous_.size()) * sizeof(Kept); }
 
  private:
   struct Kept {
@@ -96,35 +112,45 @@ class Levels {
     bool operator<(const Kept& other) const { return step < other.step; }
   };
 
-  void keep(std::int64_t at, std::vector<Action>& actions) {
-    needed_.push_back({at, slots_.take(), level_});
-    actions.push_back(Save{at, needed_.back().slot, 0, Content::state});
+  std::int64_t used() const { return std::ssize(needed_) + static_cast<std::int64_t>(superfluous_.size()); }
+  void keep(std::int64_t at, std::int64_t slot, std::vector<Action>& actions) {
+    needed_.push_back({at, slot, level_});
+    actions.push_back(Save{at, slot, 0, Content::state});
     level_ = 0;
+  }
+  std::vector<Kept> by_step() const {
+    std::vector<Kept> all = needed_;
+    for (auto rest = superfluous_; !rest.empty(); rest.pop()) all.push_back(rest.top());
+    std::ranges::sort(all, {}, &Kept::step);
+    return all;
   }
 
   std::int64_t capacity_;
   std::int64_t level_ = std::numeric_limits<std::int64_t>::max();  // of the state in hand; x_0 is never given up
-  Slots slots_;
-  std::vector<Kept> needed_;               // levels never rise from one to the next
+  std::vector<Kept> needed_;                                       // levels never rise from one to the next
   std::priority_queue<Kept> superfluous_;  // a later state has a higher level; the latest is given up first
 };
 
+/// The policy would save all first states of periods but the last one, which is the first to be read and to go.
 class EveryPeriod {
  public:
-  explicit EveryPeriod(std::int64_t period) : period_(period) {}
+  explicit EveryPeriod(const TwoLevel& policy) : policy_(policy) {}
 
-  void leave(std::int64_t at, std::vector<Action>& actions) {
-    if (at % period_ != 0) return;
-    stack_.push_back({at, stores_[1].take(), 1, Content::state});
-    actions.push_back(Save{at, stack_.back().slot, 1, Content::state});
+  void leave(std::int64_t at, std::vector<Action>& actions) const {
+    if (at % policy_.period == 0) actions.push_back(Save{at, at / policy_.period, 1, Content::state});
   }
-  std::vector<Slots> stores() const { return stores_; }
-  std::vector<Saved> stack() const { return stack_; }
+  std::unique_ptr<Cursor> reversal(std::int64_t end) const {
+    ReplayStack<Saved> stack;
+    for (std::int64_t at = 0; at < end;) {
+      std::int64_t to = end - at > policy_.period ? at + policy_.period : end;
+      stack.push({std::exchange(at, to), to, end, stack.depth() + 1, 1, Content::state});
+    }
+    return std::make_unique<Walker<TwoLevel>>(std::make_shared<const TwoLevel>(policy_), end, std::move(stack));
+  }
+  std::size_t bytes() const { return 0; }
 
  private:
-  std::int64_t period_;
-  std::vector<Slots> stores_ = std::vector<Slots>(2);
-  std::vector<Saved> stack_;
+  TwoLevel policy_;
 };
 
 }  // namespace
@@ -132,7 +158,7 @@ class EveryPeriod {
 Schedule online(std::int64_t slots) {
   check_slots("online", slots);
   return Schedule({.steps = -1, .stores = {{.name = "memory", .capacity = slots}}},
-                  std::make_unique<Online<Levels, RevolvePolicy>>(Levels(slots), RevolvePolicy{slots}));
+                  std::make_unique<Online<Levels>>(Levels(slots)));
 }
 
 Schedule online_two_level(std::int64_t period, std::int64_t slots, double write_cost, double read_cost) {
@@ -143,7 +169,7 @@ Schedule online_two_level(std::int64_t period, std::int64_t slots, double write_
   check_traffic("online_two_level", most_steps, write_cost, read_cost);
   TwoLevel policy{period, slots};
   return Schedule(two_level_chain(-1, policy, write_cost, read_cost),
-                  std::make_unique<Online<EveryPeriod, TwoLevel>>(EveryPeriod(period), policy));
+                  std::make_unique<Online<EveryPeriod>>(EveryPeriod(policy)));
 }
 
 }  // namespace reprise::chain

@@ -9,7 +9,7 @@ namespace reprise::chain {
 
 /// Revolve in what is free of `capacity` slots of store 0.
 inline Move revolve_move(const View& view, std::int64_t capacity) {
-  std::int64_t slots = capacity - view.used(0) + (view.is_saved() ? 1 : 0);
+  std::int64_t slots = capacity - view.filled(0) + (view.is_saved() ? 1 : 0);
   return {0, view.at + split(view.length(), slots)};
 }
 

@@ -119,6 +119,8 @@ Action Schedule::next() {
   return cursor_->next();
 }
 
+std::int64_t Schedule::state_bytes() const { return static_cast<std::int64_t>(cursor_->bytes()); }
+
 bool Schedule::is_online() const { return start_->is_open(); }
 
 void Schedule::finish() {

@@ -15,7 +15,8 @@ struct TwoLevel {
     return revolve_move(view, slots);
   }
   /// The first state of a segment moves to the first store, where revolve reads it as often as it needs.
-  bool release(const View& view) const { return view.stack.back().store == 1; }
+  bool release(const View& view) const { return view.top->store == 1; }
+  std::int64_t slot(std::int64_t, const Saved& saved) const { return saved.filled - 1; }
 };
 
 Chain two_level_chain(std::int64_t steps, const TwoLevel& policy, double write_cost, double read_cost);

@@ -27,14 +27,13 @@ struct Program {
   std::size_t entries() const { return row(0, steps() + 1); }
 
   Move move(const View& view) const {
-    std::int64_t room = capacity;
-    for (const Saved& saved : view.stack)
-      if (saved.step != view.at) room -= sizes[static_cast<std::size_t>(saved.step)];
+    std::int64_t room = capacity - view.filled(0) + (view.is_saved() ? size(view.at, Content::state) : 0);
     auto cell =
         row(static_cast<std::size_t>(view.at), static_cast<std::size_t>(view.end)) + static_cast<std::size_t>(room);
     return {0, splits[cell]};
   }
   bool release(const View&) const { return false; }
+  std::int64_t size(std::int64_t step, Content) const { return sizes[static_cast<std::size_t>(step)]; }
 };
 
 /// For one (i, j), tries the split k at every capacity.

@@ -204,6 +204,7 @@ struct Boaster : Cursor {
   std::unique_ptr<Cursor> clone() const override { return std::make_unique<Boaster>(*this); }
   bool done() const override { return inner.done(); }
   Action next() override { return inner.next(); }
+  std::size_t bytes() const override { return 0; }
   std::optional<Forecast> closed_form() const override {
     Forecast forecast = revolve(9, 3).forecast();
     change(forecast);
