@@ -37,8 +37,17 @@ struct reprise::Serial<Grid> {
   }
 };
 
-struct Samples : std::vector<double> {
-  using std::vector<double>::vector;
+struct Profile {  // no larger than its vector: needs nothing
+  std::vector<double> values;
+  const double* begin() const { return values.data(); }
+  const double* end() const { return values.data() + values.size(); }
+  double* begin() { return values.data(); }
+  double* end() { return values.data() + values.size(); }
+  void resize(std::size_t n) { values.resize(n); }
+};
+
+struct Samples : Profile {  // larger, by what need not be kept: needs a line
+  bool is_plotted = false;
 };
 
 template <>
@@ -96,9 +105,12 @@ int main() {
   reprise::DiskStore<Grid> disk({.slots = 1, .slot_bytes = 100});
   disk.put(0, {2, {1, 2, 3, 4}});
   reprise::EncodedStore<Samples> samples({.encoding = reprise::Encoding::zstd});
-  samples.put(0, {5, 6});
-  bool good = disk.get(0).cells[3] == 4 && samples.get(0)[1] == 6 && train_a_network() &&
-              recompute_activations({1, -2, 0.5f}) && scan_a_sequence(Floats(36, 0.5f)) && mark_a_tape();
+  samples.put(0, {{{5, 6}}});
+  reprise::EncodedStore<Profile> profiles({.encoding = reprise::Encoding::bf16});
+  profiles.put(0, {{7, 8}});
+  bool good = disk.get(0).cells[3] == 4 && samples.get(0).values[1] == 6 && profiles.get(0).values[1] == 8 &&
+              train_a_network() && recompute_activations({1, -2, 0.5f}) && scan_a_sequence(Floats(36, 0.5f)) &&
+              mark_a_tape();
   std::cout << (good ? "all as it should be\n" : "WRONG\n");
   return good ? 0 : 1;
 }

@@ -185,9 +185,10 @@ struct Weighted {
   std::int64_t levels = 1024;       // finest resolution of the capacity: past it, sizes are rounded up
 };
 /// Unequal costs and sizes, by dynamic programming over (first, last, free capacity): O(n^3 levels) time, O(n^2 levels)
-/// memory. With equal sizes the cost is the least possible. With unequal sizes it is the least among schedules that
-/// keep a saved state until its step is reversed; giving one up early and saving it again later can, rarely, be
-/// cheaper.
+/// memory. With equal sizes the cost is the least possible. With unequal sizes it is optimal among the schedules that
+/// keep a saved state until its step is reversed, and for these proved against all of them on small chains; giving one
+/// up early and saving it again later can, rarely, be cheaper, and no program of polynomial size is known for that.
+/// Where sizes are rounded up to `levels`, all this holds for the rounded sizes.
 REPRISE_API Schedule weighted(const Weighted& request);
 
 struct Mixed {

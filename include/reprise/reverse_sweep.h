@@ -46,7 +46,7 @@ concept StateStore = requires(Store& store, std::int64_t slot, const State& stat
 struct SweepProgress {
   std::int64_t steps = 0;           // -1 while the length of the run is not known
   std::int64_t reversed = 0;        // of `steps`
-  std::int64_t advances = 0;        // made so far
+  std::int64_t advances = 0;        // made so far; in mixed sweeps, steps run to advance or to record
   std::int64_t advances_total = 0;  // of the forecast; -1 while the length is not known
 
   /// The share of all advances and reversals that are done: 1 at the end, and 0 while the length is not known.
@@ -74,6 +74,7 @@ REPRISE_API chain::Schedule schedule_of(const SweepOptions& options, bool length
 /// Throws where a sweep cannot run the schedule over these stores (none: in memory).
 REPRISE_API void check_sweep(const chain::Schedule& schedule, std::span<const void* const> stores);
 REPRISE_API void check_mixed(const chain::Schedule& schedule);
+REPRISE_API const chain::Schedule& mixed_schedule_of(const SweepOptions& options);
 [[noreturn]] REPRISE_API void refuse_failed(const char* what);
 [[noreturn]] REPRISE_API void refuse_step();
 [[noreturn]] REPRISE_API void refuse_result();
@@ -179,6 +180,26 @@ State run_step_aside(Forward& forward, std::int64_t step, const State& state) {
     State copy = copy_of(state);
     run_step(forward, step, copy);
     return copy;
+  }
+}
+
+template <class State>
+void compare_step(std::int64_t step, const State& once, const State& again) {
+  if constexpr (!Comparable<State>)
+    refuse_comparison();
+  else if (!same_value(once, again))
+    throw NotDeterministic("[reverse_sweep] step", step);
+}
+
+template <class State, class Forward>
+void run_step_twice(Forward& forward, std::int64_t step, State& state) {
+  if constexpr (Copyable<State>) {
+    State again = copy_of(state);
+    run_step(forward, step, again);
+    run_step(forward, step, state);
+    compare_step(step, again, state);
+  } else {
+    refuse_comparison();
   }
 }
 
@@ -310,27 +331,12 @@ class Sweep {
   }
   void start_adjoint(const State& last) { adjoint_.emplace(detail::adjoint_of(seed_, last)); }
 
-  void run(std::int64_t step) {
-    if (!check_determinism_) return detail::run_step(forward_, step, *state_);
-    if constexpr (detail::Copyable<State>) {
-      State again = detail::copy_of(*state_);
-      detail::run_step(forward_, step, again);
-      detail::run_step(forward_, step, *state_);
-      compare(step, again, *state_);
-    } else {
-      detail::refuse_comparison();
-    }
-  }
-  static void compare(std::int64_t step, const State& once, const State& again) {
-    if constexpr (!detail::Comparable<State>)
-      detail::refuse_comparison();
-    else if (!detail::same_value(once, again))
-      throw NotDeterministic("[reverse_sweep] step", step);
-  }
-
   void perform(const chain::Advance& a) {
     for (std::int64_t i = a.from; i < a.to; ++i) {
-      run(i);
+      if (check_determinism_)
+        detail::run_step_twice(forward_, i, *state_);
+      else
+        detail::run_step(forward_, i, *state_);
       at_.advances += 1;
       report();
     }
@@ -364,7 +370,8 @@ class Sweep {
   void first_adjoint(std::int64_t step) {
     if constexpr (std::invocable<Seed&, const State&>) {
       State last = detail::run_step_aside(forward_, step, std::as_const(*state_));
-      if (check_determinism_) compare(step, last, detail::run_step_aside(forward_, step, std::as_const(*state_)));
+      if (check_determinism_)
+        detail::compare_step(step, last, detail::run_step_aside(forward_, step, std::as_const(*state_)));
       start_adjoint(last);
     } else {
       start_adjoint(*state_);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a value becomes bytes and comes back: Serial<T>. Numbers and trivially copyable structs, std::array, std::vector
-// and std::basic_string of them, and matrices in the manner of Eigen need nothing. A type of your own specialises the
-// trait:
+// and std::basic_string of them, and matrices in the manner of Eigen need nothing. Nor does a range of your own that
+// is contiguous, has resize(n), is not polymorphic, and has no room for anything but its elements: an object no larger
+// than a pointer, its size() and its capacity(), or a struct with one member and no larger than a vector. All other
+// types specialise the trait:
 //
 //   template <>
 //   struct reprise::Serial<Wave> {
@@ -10,7 +12,7 @@
 //     static Wave load(std::span<const std::byte> bytes);
 //   };
 //
-// For a contiguous range of your own that is nothing but its elements, one line does (further members would be lost):
+// For a larger range that is nothing but its elements, one line does (further members would be lost):
 //
 //   template <>
 //   struct reprise::Serial<Grid> : reprise::SerialElements<Grid> {};
@@ -31,6 +33,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "reprise/checkpoint_errors.h"
 
 namespace reprise {
 
@@ -73,6 +77,33 @@ concept OwningMatrix = !Flat<T> && std::default_initializable<T> && std::same_as
   matrix.resize(T::RowsAtCompileTime, T::ColsAtCompileTime);
 };
 
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+
+// What a range has to remember of its elements: where they are, how many, and for how many there is room.
+template <class T>
+constexpr std::size_t bookkeeping_bytes() {
+  constexpr std::size_t two = sizeof(void*) + sizeof(std::ranges::range_size_t<T>);
+  if constexpr (requires(const T& range) { range.capacity(); })
+    return two + sizeof(std::declval<const T&>().capacity());
+  else if constexpr (std::is_aggregate_v<T> && !requires { T{Anything{}, Anything{}}; })
+    return sizeof(void*) + 2 * sizeof(std::size_t);
+  return two;
+}
+
+// A range with no room for anything that its elements do not tell. One that is trivially copyable does not own them.
+template <class T>
+concept PlainRange =
+    std::ranges::contiguous_range<T> && std::ranges::contiguous_range<const T> && std::ranges::sized_range<const T> &&
+    std::default_initializable<T> && !std::is_trivially_copyable_v<T> &&
+    !std::is_polymorphic_v<T> && Flat<std::ranges::range_value_t<T>> && !OwningMatrix<T> &&
+    requires(T range, std::size_t n) {
+  range.resize(n);
+}
+&&sizeof(T) <= bookkeeping_bytes<T>();
+
 }  // namespace detail
 
 template <class T>
@@ -105,6 +136,10 @@ struct SerialElements {
   static T load(std::span<const std::byte> bytes) {
     T value;
     if constexpr (requires { value.resize(bytes.size()); }) value.resize(bytes.size() / sizeof(Value));
+    std::size_t room = std::ranges::size(value) * sizeof(Value);
+    if (room != bytes.size())
+      throw DimensionMismatch("[serial] a range has another size than was stored, after resize or by its type",
+                              static_cast<std::int64_t>(bytes.size()), static_cast<std::int64_t>(room));
     if (!bytes.empty()) std::memcpy(static_cast<void*>(std::ranges::data(value)), bytes.data(), bytes.size());
     return value;
   }
@@ -115,6 +150,9 @@ requires(!std::same_as<E, bool>) struct Serial<std::vector<E, Allocator>> : Seri
 };
 template <detail::Flat C, class Traits, class Allocator>
 struct Serial<std::basic_string<C, Traits, Allocator>> : SerialElements<std::basic_string<C, Traits, Allocator>> {};
+
+template <detail::PlainRange T>
+struct Serial<T> : SerialElements<T> {};
 
 /// Rows and columns go before the elements where both are free, and such a matrix is no mere array of numbers: lossy
 /// stores refuse it. Vectors, and matrices of which one side is fixed, are.

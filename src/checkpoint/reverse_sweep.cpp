@@ -89,6 +89,13 @@ void check_mixed(const chain::Schedule& schedule) {
         "[mixed_sweep] the schedule keeps states alone: make it with chain::mixed, or use reverse_sweep");
 }
 
+const chain::Schedule& mixed_schedule_of(const SweepOptions& options) {
+  if (!options.schedule)
+    refuse<BadRequest>("[mixed_sweep] there is no schedule: give one, .schedule = chain::mixed({{...}})");
+  schedule_of(options, true);
+  return *options.schedule;
+}
+
 void refuse_failed(const char* what) {
   refuse<OutOfTurn>("[sweep] {}: an exception has ended this sweep: make a new one", what);
 }

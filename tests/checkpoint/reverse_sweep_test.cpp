@@ -300,6 +300,46 @@ TEST(ReverseSweep, ReportsNoShareWhileTheLengthIsUnknownAndAFullOneAtTheEnd) {
   EXPECT_EQ(reports.back().fraction(), 1);
 }
 
+TEST(MixedSweep, ReportsEveryStepRunOrReversedUpToTheForecast) {
+  auto record = [](std::int64_t step, Vector x) { return std::pair(forward(step, x), x); };
+  chain::Schedule schedule = chain::mixed({.steps = 40, .capacity = 9, .state_size = 3, .data_size = 2});
+  std::vector<SweepProgress> reports;
+  SweepOptions options{.schedule = schedule, .progress = [&](const SweepProgress& p) { reports.push_back(p); }};
+  EXPECT_EQ(mixed_sweep(start, options, forward, record, seed, backward), plain_gradient(40));
+  std::int64_t runs = schedule.forecast().advances + schedule.forecast().records;
+  ASSERT_EQ(std::ssize(reports), runs + 40);
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    EXPECT_EQ(reports[i].advances + reports[i].reversed, static_cast<std::int64_t>(i) + 1);
+  EXPECT_EQ(reports.back().fraction(), 1);
+  EXPECT_LT(reports[reports.size() - 2].fraction(), 1);
+}
+
+TEST(MixedSweep, NamesTheFirstStepThatIsNotDeterministic) {
+  int calls = 0;
+  auto record = [&](std::int64_t step, Vector x) {
+    Vector next = forward(step, x);
+    if (step == 2) next[0] += ++calls;
+    return std::pair(next, x);
+  };
+  SweepOptions options{.schedule = chain::mixed({.steps = 5, .capacity = 8}), .check_determinism = true};
+  try {
+    mixed_sweep(start, options, forward, record, seed, backward);
+    FAIL();
+  } catch (const NotDeterministic& error) {
+    EXPECT_EQ(error.index, 2);
+  }
+  EXPECT_EQ(mixed_sweep(
+                start, options, forward, [](std::int64_t step, Vector x) { return std::pair(forward(step, x), x); },
+                seed, backward),
+            plain_gradient(5));
+}
+
+TEST(MixedSweep, NeedsAScheduleAmongItsOptions) {
+  auto record = [](std::int64_t step, Vector x) { return std::pair(forward(step, x), x); };
+  EXPECT_EQ(message([&] { mixed_sweep(start, {.steps = 4, .snapshots = 2}, forward, record, seed, backward); }),
+            "[mixed_sweep] there is no schedule: give one, .schedule = chain::mixed({...})");
+}
+
 TEST(ReverseSweep, ReportsProgressUpToTheForecast) {
   std::vector<SweepProgress> reports;
   SweepOptions options{.steps = 40, .snapshots = 3, .progress = [&](const SweepProgress& p) { reports.push_back(p); }};

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <tuple>
 
 #include "base/random.h"
 #include "checkpoint/messages.h"
@@ -37,10 +38,59 @@ struct Tree {
   std::unique_ptr<Tree> child;
 };
 
-// Ranges of one's own that are nothing but their elements: of any length, and of one.
+// Ranges of one's own that are nothing but their elements and need no trait: a vector by another name, one wrapped, and
+// memory of one's own.
 struct Samples : std::vector<double> {
   using std::vector<double>::vector;
 };
+struct Track {
+  std::vector<Particle> particles;
+  auto begin() const { return particles.begin(); }
+  auto end() const { return particles.end(); }
+  auto begin() { return particles.begin(); }
+  auto end() { return particles.end(); }
+  void resize(std::size_t n) { particles.resize(n); }
+  friend bool operator==(const Track&, const Track&) = default;
+};
+template <class... Further>
+class Array {
+ public:
+  Array() = default;
+  Array(std::initializer_list<float> values) { resize(values.size()), std::ranges::copy(values, begin()); }
+  Array(const Array& other) { resize(other.size_), std::ranges::copy(other, begin()); }
+  Array& operator=(const Array& other) { return resize(other.size_), std::ranges::copy(other, begin()), *this; }
+  void resize(std::size_t n) { values_ = std::make_unique<float[]>(n), size_ = n; }
+  const float* begin() const { return values_.get(); }
+  const float* end() const { return begin() + size_; }
+  float* begin() { return values_.get(); }
+  float* end() { return begin() + size_; }
+  friend bool operator==(const Array& a, const Array& b) { return std::ranges::equal(a, b); }
+
+ private:
+  std::unique_ptr<float[]> values_;
+  std::size_t size_ = 0;
+  [[no_unique_address]] std::tuple<Further...> further_;
+};
+
+// Ranges that may be more than their elements, or less.
+struct NamedTrack : Track {
+  char name = 'x';
+};
+struct AbstractSamples : Samples {
+  virtual ~AbstractSamples() = default;
+};
+struct Window {  // looks at what others own
+  float* first = nullptr;
+  std::size_t count = 0;
+  float* begin() const { return first; }
+  float* end() const { return first + count; }
+  void resize(std::size_t n) { count = n; }
+};
+struct Stubborn : Samples {
+  void resize(std::size_t) {}
+};
+
+// One of one length, which needs a line.
 struct Point {
   double at[2] = {};
   const double* begin() const { return at; }
@@ -82,8 +132,6 @@ struct NamedMatrix : Matrix<double, -1, -1> {
 }  // namespace
 
 template <>
-struct Serial<Samples> : SerialElements<Samples> {};
-template <>
 struct Serial<Point> : SerialElements<Point> {};
 
 template <>
@@ -121,6 +169,25 @@ void expect_back(const State& state) {
   EXPECT_EQ(memory.get(7), state);
   EXPECT_EQ(zstd.get(7), state);
   EXPECT_EQ(disk.get(7), state);
+}
+
+TEST(Stores, HoldContiguousRangesOfOnesOwnOutOfTheBox) {
+  expect_back(Samples{1, 2, 3});
+  expect_back(Samples{});
+  expect_back(Track{{{1, 2, 3}, {4, 5, 6}}});
+  expect_back(Array<>{1, -2.5f});
+  EncodedStore<Array<>> rounded({.encoding = Encoding::bf16});
+  rounded.put(0, {1, 2, 3});
+  EXPECT_EQ(rounded.bytes_held(), 6);
+  EXPECT_EQ(rounded.get(0), (Array<>{1, 2, 3}));
+}
+
+TEST(Stores, RefuseRangesOfOnesOwnThatMayBeMoreThanTheirElements) {
+  static_assert(Storable<Track> && !Storable<NamedTrack> && !Storable<AbstractSamples> && !Storable<Window>);
+  static_assert(Storable<Array<>> && !Storable<Array<double>> && !Storable<Array<char>>);
+  EncodedStore<Stubborn> store({});
+  store.put(0, Stubborn{Samples{1, 2}});
+  EXPECT_THROW(store.get(0), DimensionMismatch);
 }
 
 TEST(Stores, HoldContiguousRangesScalarsAndStructsOutOfTheBox) {
