@@ -19,19 +19,23 @@ namespace reprise::bench {
 
 using Run = std::function<void()>;
 
-/// Median seconds of each side, run in turns.
+/// Seconds of one call, from so many.
+inline double seconds_of(const Run& run, int calls = 1) {
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
+}
+
+/// Median seconds of each side, run in turns. Short runs are timed many at once: a turn takes 100 microseconds or more.
 inline std::vector<double> medians(const std::vector<Run>& sides, double seconds = 0.6) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> times(sides.size());
   for (const Run& side : sides) side();
+  int calls = std::clamp(static_cast<int>(1e-4 / seconds_of(sides[0])), 1, 100);
   auto start = Clock::now();
   for (int round = 0; round < 2000; ++round) {
     if (round >= 7 && std::chrono::duration<double>(Clock::now() - start).count() > seconds) break;
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      auto begin = Clock::now();
-      sides[i]();
-      times[i].push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    }
+    for (std::size_t i = 0; i < sides.size(); ++i) times[i].push_back(seconds_of(sides[i], calls));
   }
   std::vector<double> result;
   for (auto& t : times) {
@@ -86,6 +90,16 @@ inline const dnnl::engine& direct_engine() {
   return engine;
 }
 
+/// Memory with numbers in it: pages that nobody wrote are all one page of zeros, which would stay in the cache.
+inline dnnl::memory filled_memory(const dnnl::memory::desc& desc) {
+  dnnl::memory memory(desc, direct_engine());
+  auto* numbers = static_cast<float*>(memory.get_data_handle());
+  Random random(7);
+  for (std::size_t i = 0; i < desc.get_size() / sizeof(float); ++i)
+    numbers[i] = static_cast<float>(random.uniform(-1, 1));
+  return memory;
+}
+
 inline dnnl::memory::desc plain(const dnnl::memory::dims& dims, bool transposed = false) {
   dnnl::memory::dims strides(dims.size(), 1);
   for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
@@ -107,9 +121,8 @@ inline Run direct_matmul(const MatmulCase& c) {
                      y = plain({c.batch, c.m, c.n});
   if (c.batch == 1) a = plain({c.m, c.k}, c.ta), b = plain({c.k, c.n}, c.tb), y = plain({c.m, c.n});
   dnnl::matmul primitive({{a, b, y}, direct_engine()});
-  std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC, {a, direct_engine()}},
-                                                  {DNNL_ARG_WEIGHTS, {b, direct_engine()}},
-                                                  {DNNL_ARG_DST, {y, direct_engine()}}};
+  std::unordered_map<int, dnnl::memory> arguments{
+      {DNNL_ARG_SRC, filled_memory(a)}, {DNNL_ARG_WEIGHTS, filled_memory(b)}, {DNNL_ARG_DST, filled_memory(y)}};
   return [=, stream = dnnl::stream(direct_engine())] { primitive.execute(stream, arguments); };
 }
 
@@ -163,7 +176,7 @@ struct Conversions {
   std::vector<One> before, after;
 
   void add(const dnnl::memory& inside, const dnnl::memory::dims& dims, bool is_result) {
-    dnnl::memory outside(plain(dims), direct_engine());
+    dnnl::memory outside = filled_memory(plain(dims));
     if (inside.get_desc() == outside.get_desc()) return;
     const dnnl::memory &from = is_result ? inside : outside, &to = is_result ? outside : inside;
     (is_result ? after : before).push_back({dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}});
@@ -185,26 +198,25 @@ inline Run direct_conv(const ConvCase& c, int pass, Layout layout) {
   auto direct = dnnl::algorithm::convolution_direct;
   dnnl::convolution_forward::primitive_desc f({dnnl::prop_kind::forward_training, direct, x, w, y, strides, pads, pads},
                                               direct_engine());
-  auto memory_of = [](const memory::desc& d) { return memory(d, direct_engine()); };
   std::unordered_map<int, memory> arguments;
   dnnl::primitive primitive;
   if (pass == 0) {
     primitive = dnnl::convolution_forward(f);
-    arguments = {{DNNL_ARG_SRC, memory_of(f.src_desc())},
-                 {DNNL_ARG_WEIGHTS, memory_of(f.weights_desc())},
-                 {DNNL_ARG_DST, memory_of(f.dst_desc())}};
+    arguments = {{DNNL_ARG_SRC, filled_memory(f.src_desc())},
+                 {DNNL_ARG_WEIGHTS, filled_memory(f.weights_desc())},
+                 {DNNL_ARG_DST, filled_memory(f.dst_desc())}};
   } else if (pass == 1) {
     dnnl::convolution_backward_data::primitive_desc d({direct, x, w, y, strides, pads, pads}, direct_engine(), f);
     primitive = dnnl::convolution_backward_data(d);
-    arguments = {{DNNL_ARG_DIFF_SRC, memory_of(d.diff_src_desc())},
-                 {DNNL_ARG_WEIGHTS, memory_of(d.weights_desc())},
-                 {DNNL_ARG_DIFF_DST, memory_of(d.diff_dst_desc())}};
+    arguments = {{DNNL_ARG_DIFF_SRC, filled_memory(d.diff_src_desc())},
+                 {DNNL_ARG_WEIGHTS, filled_memory(d.weights_desc())},
+                 {DNNL_ARG_DIFF_DST, filled_memory(d.diff_dst_desc())}};
   } else {
     dnnl::convolution_backward_weights::primitive_desc d({direct, x, w, y, strides, pads, pads}, direct_engine(), f);
     primitive = dnnl::convolution_backward_weights(d);
-    arguments = {{DNNL_ARG_SRC, memory_of(d.src_desc())},
-                 {DNNL_ARG_DIFF_WEIGHTS, memory_of(d.diff_weights_desc())},
-                 {DNNL_ARG_DIFF_DST, memory_of(d.diff_dst_desc())}};
+    arguments = {{DNNL_ARG_SRC, filled_memory(d.src_desc())},
+                 {DNNL_ARG_DIFF_WEIGHTS, filled_memory(d.diff_weights_desc())},
+                 {DNNL_ARG_DIFF_DST, filled_memory(d.diff_dst_desc())}};
   }
   Conversions conversions;
   if (layout == Layout::converted)

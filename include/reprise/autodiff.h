@@ -33,7 +33,8 @@ REPRISE_API Graph gradient(const Graph& graph, std::span<const int> wrt);
 /// What `vjp` gives.
 struct Vjp {
   std::vector<Tensor> outputs;
-  std::vector<Tensor> gradients;  // of every input; zeros where it does not matter
+  std::vector<Tensor>
+      gradients;  // of every input; zeros where it does not matter, an empty tensor for integers and bool
 };
 /// Runs f and multiplies its Jacobian by `seeds` from the left, one seed an output.
 REPRISE_API Vjp vjp(const Function& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& seeds);

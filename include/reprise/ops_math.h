@@ -11,24 +11,33 @@ namespace reprise {
 /// Axes of a reduction; negative ones count from the back.
 using Axes = std::vector<std::int64_t>;
 
-// Arithmetic, with NumPy's broadcasting. A number takes the other side's dtype.
+// Arithmetic, with NumPy's broadcasting. A number takes the other side's dtype, which must hold it:
+// beside integers a fraction is refused.
 REPRISE_API Value add(const Value& a, const Value& b);
+REPRISE_API Value add(const Value& a, double b);
+REPRISE_API Value add(double a, const Value& b);
 REPRISE_API Value subtract(const Value& a, const Value& b);
+REPRISE_API Value subtract(const Value& a, double b);
+REPRISE_API Value subtract(double a, const Value& b);
 REPRISE_API Value multiply(const Value& a, const Value& b);
+REPRISE_API Value multiply(const Value& a, double b);
+REPRISE_API Value multiply(double a, const Value& b);
 REPRISE_API Value divide(const Value& a, const Value& b);
+REPRISE_API Value divide(const Value& a, double b);
+REPRISE_API Value divide(double a, const Value& b);
 // clang-format off
 inline Value operator+(const Value& a, const Value& b) { return add(a, b); }
 inline Value operator-(const Value& a, const Value& b) { return subtract(a, b); }
 inline Value operator*(const Value& a, const Value& b) { return multiply(a, b); }
 inline Value operator/(const Value& a, const Value& b) { return divide(a, b); }
-inline Value operator+(const Value& a, double b) { return add(a, Tensor::scalar(b, a.dtype())); }
-inline Value operator-(const Value& a, double b) { return subtract(a, Tensor::scalar(b, a.dtype())); }
-inline Value operator*(const Value& a, double b) { return multiply(a, Tensor::scalar(b, a.dtype())); }
-inline Value operator/(const Value& a, double b) { return divide(a, Tensor::scalar(b, a.dtype())); }
-inline Value operator+(double a, const Value& b) { return add(Tensor::scalar(a, b.dtype()), b); }
-inline Value operator-(double a, const Value& b) { return subtract(Tensor::scalar(a, b.dtype()), b); }
-inline Value operator*(double a, const Value& b) { return multiply(Tensor::scalar(a, b.dtype()), b); }
-inline Value operator/(double a, const Value& b) { return divide(Tensor::scalar(a, b.dtype()), b); }
+inline Value operator+(const Value& a, double b) { return add(a, b); }
+inline Value operator-(const Value& a, double b) { return subtract(a, b); }
+inline Value operator*(const Value& a, double b) { return multiply(a, b); }
+inline Value operator/(const Value& a, double b) { return divide(a, b); }
+inline Value operator+(double a, const Value& b) { return add(a, b); }
+inline Value operator-(double a, const Value& b) { return subtract(a, b); }
+inline Value operator*(double a, const Value& b) { return multiply(a, b); }
+inline Value operator/(double a, const Value& b) { return divide(a, b); }
 // clang-format on
 
 REPRISE_API Value negate(const Value& x);
@@ -99,6 +108,7 @@ REPRISE_API Value logical_xor(const Value& a, const Value& b);
 REPRISE_API Value logical_not(const Value& x);
 /// a where the condition (bool) holds, b elsewhere.
 REPRISE_API Value where(const Value& condition, const Value& a, const Value& b);
+/// To integers toward zero and within their range, NaN to 0; to bool by "is not zero"; to f16 and bf16 to nearest even.
 REPRISE_API Value cast(const Value& x, DType dtype);
 
 /// Truth as a number from 0 to 1.

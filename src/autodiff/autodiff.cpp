@@ -2,6 +2,9 @@
 // The public face of reverse mode. The walk itself is graph/backpropagate.
 #include "reprise/autodiff.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.h"
 #include "graph/backpropagate.h"
 #include "ops/rules.h"
@@ -18,8 +21,16 @@ void expect_scalar(const Value& y) {
 }
 
 void expect_float_inputs(const Values& wrt) {
-  for (const Value& v : wrt)
-    if (!is_float(v.dtype())) fail("[grad] {} has no gradient: only floats have", to_string(v.type()));
+  for (std::size_t i = 0; i < wrt.size(); ++i)
+    if (!is_float(wrt[i].dtype()))
+      fail("[grad] {} has no gradient (number {} of those asked for): leave it out, or cast it to a float first",
+           to_string(wrt[i].type()), i);
+}
+
+Values floats_of(const Values& values) {
+  Values floats;
+  std::ranges::copy_if(values, std::back_inserter(floats), [](const Value& v) { return is_float(v.dtype()); });
+  return floats;
 }
 
 Values select(const Values& values, std::span<const int> which) {
@@ -78,11 +89,13 @@ Vjp vjp(const Function& f, const std::vector<Tensor>& inputs, const std::vector<
   auto whole = [&](const Values& v) -> Values {
     Values outputs = f(v);
     output_count = outputs.size();
-    return append(outputs, gradients(outputs, Values(seeds.begin(), seeds.end()), v));
+    return append(outputs, gradients(outputs, Values(seeds.begin(), seeds.end()), floats_of(v)));
   };
   std::vector<Tensor> results = evaluate(trace(whole, types_of(inputs)), inputs);
-  auto middle = results.begin() + static_cast<std::ptrdiff_t>(output_count);
-  return {{results.begin(), middle}, {middle, results.end()}};
+  auto next = results.begin() + static_cast<std::ptrdiff_t>(output_count);
+  Vjp result{{results.begin(), next}, {}};
+  for (const Tensor& t : inputs) result.gradients.push_back(is_float(t.dtype()) ? *next++ : Tensor{});
+  return result;
 }
 
 namespace detail {

@@ -82,6 +82,7 @@ void Profile::save(const std::string& path) const {
 
 Profile Profile::load(const std::string& path) {
   std::ifstream file(path);
+  if (!file) fail("[profile] cannot read '{}': save one there first, or measure anew", path);
   std::string line;
   if (!std::getline(file, line) || line != header)
     fail("[profile] '{}' is not a profile that this version wrote: its first line must be \"{}\"", path, header);

@@ -28,6 +28,7 @@ std::string hex(const Tensor& t) {
 }
 
 std::string real_text(double x) {
+  if (x != x) return "nan";  // whatever its sign
   std::string text = fmt::format("{}", x);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;  // "en": 1e9, inf, nan
 }

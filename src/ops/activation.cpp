@@ -21,7 +21,9 @@ constexpr std::string_view off_zero_pair =
 std::vector<Type> pair_type(const Signature& s) {
   expect_arity(s, 2);
   expect_float(s);
-  if (s.in(0) != s.in(1)) fail("[{}] {} and {} must be of one type", s.name(), to_string(s.in(0)), to_string(s.in(1)));
+  if (s.in(0) != s.in(1))
+    fail("[{}] {} and {} must be of one type: cast or reshape one of them", s.name(), to_string(s.in(0)),
+         to_string(s.in(1)));
   return {s.in()};
 }
 
@@ -325,7 +327,9 @@ std::span<const Op> activation_ops() { return activation_table; }
 
 Value relu(const Value& x) { return record("relu", {x}); }
 Value leaky_relu(const Value& x, double slope) { return record("leaky_relu", {x}, {{"slope", slope}}); }
-Value prelu(const Value& x, const Value& slope) { return relu(x) + slope * minimum(x, scalar_like(x, 0)); }
+Value prelu(const Value& x, const Value& slope) {
+  return as_told_by("prelu", [&] { return relu(x) + slope * minimum(x, scalar_like(x, 0)); });
+}
 Value sigmoid(const Value& x) { return record("sigmoid", {x}); }
 Value tanh(const Value& x) { return record("tanh", {x}); }
 Value elu(const Value& x, double alpha) { return record("elu", {x}, {{"alpha", alpha}, {"scale", 1.0}}); }

@@ -39,7 +39,8 @@ std::vector<Type> position_type(const Signature& s) {
   int axis = axis_of(s);
   Shape shape = without_axis(s.in().shape, axis, s.flag("keepdims"));
   if (s.in().shape[axis] == 0 && shape.elements() > 0)
-    fail("[{}] axis {} of {} is empty: there is no element to choose", s.name(), axis, to_string(s.in()));
+    fail("[{}] axis {} of {} is empty, there is no element to choose: give it one or more", s.name(), axis,
+         to_string(s.in()));
   return {{DType::i64, shape}};
 }
 

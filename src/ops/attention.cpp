@@ -24,7 +24,7 @@ Axis4 axes_of(bool tokens_first) { return tokens_first ? Axis4{2, 1} : Axis4{1, 
 bool has_mask(const Signature& s, int mask_input) { return s.arity() > mask_input; }
 
 void expect_scale(const Signature& s) {
-  if (!std::isfinite(s.real("scale"))) fail("[{}] scale {} is not a finite number", s.name(), s.real("scale"));
+  if (!std::isfinite(s.real("scale"))) fail("[{}] scale is {}: it must be a finite number", s.name(), s.real("scale"));
 }
 
 // Checks q, k, v (inputs 0 to 2) and the mask, if there is one.
@@ -54,7 +54,7 @@ kernels::AttentionSizes sizes_of(const Signature& s, int mask_input) {
     fail("[{}] mask {} must be bool (true: may be seen) or {} (added to the scores)", s.name(), to_string(mask),
          to_string(s.in().dtype));
   if (mask.shape.rank() > 4 || broadcast(s.name(), mask.shape, all) != all)
-    fail("[{}] mask {} does not broadcast to [batch,heads,queries,keys] = {}", s.name(), to_string(mask),
+    fail("[{}] mask {} does not broadcast: it must to [batch,heads,queries,keys] = {}", s.name(), to_string(mask),
          to_string(all));
   a.mask = mask.dtype == DType::boolean ? kernels::MaskKind::boolean : kernels::MaskKind::additive;
   a.mask_strides = kernels::broadcast_strides(mask.shape, all);
@@ -82,8 +82,8 @@ void expect_gradient_inputs(const Signature& s) {
   sizes_of(s, 6);
   Type rows{s.in().dtype, without_last(s.in(0).shape)}, out{s.in().dtype, with_last(s.in(0).shape, s.in(2).shape[3])};
   if (s.in(3) != rows || s.in(5) != rows || s.in(4) != out)
-    fail("[{}] log_sum {}, output gradient {} and delta {} must be {}, {} and {}", s.name(), to_string(s.in(3)),
-         to_string(s.in(4)), to_string(s.in(5)), to_string(rows), to_string(out), to_string(rows));
+    fail("[{}] log_sum {}, output gradient {} and delta {} do not fit: they must be {}, {} and {}", s.name(),
+         to_string(s.in(3)), to_string(s.in(4)), to_string(s.in(5)), to_string(rows), to_string(out), to_string(rows));
 }
 
 std::vector<Type> gradient_type(const Signature& s) {
@@ -94,7 +94,8 @@ std::vector<Type> gradient_type(const Signature& s) {
 std::vector<Type> mask_gradient_type(const Signature& s) {
   expect_arity(s, 7);
   expect_gradient_inputs(s);
-  if (s.in(6).dtype != s.in().dtype) fail("[{}] mask {} has no gradient", s.name(), to_string(s.in(6)));
+  if (s.in(6).dtype != s.in().dtype)
+    fail("[{}] mask {} has no gradient: only one of the dtype of q has", s.name(), to_string(s.in(6)));
   return {s.in(6)};
 }
 
@@ -302,8 +303,10 @@ Value project(const Value& x, const Value& weight, const Value& bias) {
 Value split_heads(const Value& x, std::int64_t heads) {
   const Shape& s = x.shape();
   if (s.rank() != 3 || heads < 1 || s[2] % heads != 0)
-    fail("[multi_head_attention] {} must be [batch,tokens,width] with a width that {} heads divide",
-         to_string(x.type()), heads);
+    fail(
+        "[multi_head_attention] {} does not part into heads: it must be [batch,tokens,width] with a width that {} "
+        "heads divide",
+        to_string(x.type()), heads);
   return reshape(x, Shape{s[0], s[1], heads, s[2] / heads});
 }
 
@@ -317,13 +320,15 @@ Value attention(const Value& q, const Value& k, const Value& v, const AttentionO
 
 Value multi_head_attention(const Value& x, const Value& context, const MultiHeadWeights& w, std::int64_t heads,
                            const AttentionOptions& options) {
-  Value q = split_heads(project(x, w.query, w.query_bias), heads);
-  std::int64_t width = q.shape()[3];
-  Value k = project(context, w.key, w.key_bias), v = project(context, w.value, w.value_bias);
-  std::int64_t kv_heads = width > 0 ? k.shape().back() / width : heads;
-  Value out = attend(q, split_heads(k, kv_heads), split_heads(v, kv_heads), options, true);
-  const Shape& s = out.shape();
-  return project(reshape(out, Shape{s[0], s[1], s[2] * s[3]}), w.out, w.out_bias);
+  return as_told_by("multi_head_attention", [&] {
+    Value q = split_heads(project(x, w.query, w.query_bias), heads);
+    std::int64_t width = q.shape()[3];
+    Value k = project(context, w.key, w.key_bias), v = project(context, w.value, w.value_bias);
+    std::int64_t kv_heads = width > 0 ? k.shape().back() / width : heads;
+    Value out = attend(q, split_heads(k, kv_heads), split_heads(v, kv_heads), options, true);
+    const Shape& s = out.shape();
+    return project(reshape(out, Shape{s[0], s[1], s[2] * s[3]}), w.out, w.out_bias);
+  });
 }
 
 Value multi_head_attention(const Value& x, const MultiHeadWeights& w, std::int64_t heads,

@@ -14,16 +14,18 @@ namespace {
 
 void expect_channels(const Signature& s, int input) {
   if (s.in(input).shape != Shape{s.in().shape[1]})
-    fail("[{}] input {} must have one element a channel of {}, it is {}", s.name(), input, to_string(s.in()),
-         to_string(s.in(input)));
+    fail("[{}] input {} does not fit: it must have one element a channel of {}, it is {}", s.name(), input,
+         to_string(s.in()), to_string(s.in(input)));
 }
 
 void expect_batch(const Signature& s) {
   expect_float(s);
   expect_same_dtype(s);
-  if (s.in().shape.rank() < 2) fail("[{}] takes [batch, channels, ...], not {}", s.name(), to_string(s.in()));
+  if (s.in().shape.rank() < 2)
+    fail("[{}] input {} has no channels: it takes [batch, channels, ...], reshape it", s.name(), to_string(s.in()));
   if (!(s.real("epsilon") >= 0)) fail("[{}] epsilon is {}: it must not be negative", s.name(), s.real("epsilon"));
-  if (s.in().elements() == 0) fail("[{}] {} has nothing to normalise over", s.name(), to_string(s.in()));
+  if (s.in().elements() == 0)
+    fail("[{}] {} has nothing to normalise over: a channel needs at least one element", s.name(), to_string(s.in()));
 }
 
 kernels::BatchNorm plan_of(const Signature& s) {
@@ -95,7 +97,8 @@ const Op batch_norm_table[] = {
        expect_arity(s, 5);
        expect_batch(s);
        for (int i : {1, 2, 3}) expect_channels(s, i);
-       if (s.in(4) != s.in(0)) fail("[batch_norm_grad] dy is {}, x {}", to_string(s.in(4)), to_string(s.in(0)));
+       if (s.in(4) != s.in(0))
+         fail("[batch_norm_grad] dy is {}, x is {}: they must be of one type", to_string(s.in(4)), to_string(s.in(0)));
        return {s.in(0), s.in(1), s.in(1)};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -128,9 +131,12 @@ BatchNormOutput batch_norm(const Value& x, const Value& weight, const Value& bia
 
 Value batch_norm_inference(const Value& x, const Value& weight, const Value& bias, const Value& mean,
                            const Value& variance, double epsilon) {
-  if (x.rank() < 2) fail("[batch_norm_inference] takes [batch, channels, ...], not {}", to_string(x.type()));
-  Value factor = weight * rsqrt(variance + epsilon);
-  return multiply_add(x, per_channel(factor, x), per_channel(bias - mean * factor, x));
+  if (x.rank() < 2)
+    fail("[batch_norm_inference] {} has no channels: it takes [batch, channels, ...], reshape it", to_string(x.type()));
+  return as_told_by("batch_norm_inference", [&] {
+    Value factor = weight * rsqrt(variance + epsilon);
+    return multiply_add(x, per_channel(factor, x), per_channel(bias - mean * factor, x));
+  });
 }
 
 }  // namespace reprise

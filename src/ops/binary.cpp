@@ -184,11 +184,20 @@ Value subtract(const Value& a, const Value& b) { return record("subtract", {a, b
 Value multiply(const Value& a, const Value& b) { return record("multiply", {a, b}); }
 Value divide(const Value& a, const Value& b) { return record("divide", {a, b}); }
 Value multiply_add(const Value& a, const Value& b, const Value& c) { return record("multiply_add", {a, b, c}); }
+Value add(const Value& a, double b) { return add(a, number_like("add", a, b)); }
+Value add(double a, const Value& b) { return add(number_like("add", b, a), b); }
+Value subtract(const Value& a, double b) { return subtract(a, number_like("subtract", a, b)); }
+Value subtract(double a, const Value& b) { return subtract(number_like("subtract", b, a), b); }
+Value multiply(const Value& a, double b) { return multiply(a, number_like("multiply", a, b)); }
+Value multiply(double a, const Value& b) { return multiply(number_like("multiply", b, a), b); }
+Value divide(const Value& a, double b) { return divide(a, number_like("divide", a, b)); }
+Value divide(double a, const Value& b) { return divide(number_like("divide", b, a), b); }
 Value modulo(const Value& a, const Value& b) { return record("modulo", {a, b}); }
 Value minimum(const Value& a, const Value& b) { return record("minimum", {a, b}); }
 Value maximum(const Value& a, const Value& b) { return record("maximum", {a, b}); }
 Value pow(const Value& a, const Value& b) { return record("pow", {a, b}); }
 Value pow(const Value& x, double exponent) {
+  if (!is_float(x.dtype())) return pow(x, scalar_like(x, 1));  // which refuses it
   if (exponent == 1) return x;
   if (exponent == 2) return square(x);
   if (exponent == 3) return x * square(x);

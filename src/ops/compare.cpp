@@ -192,7 +192,7 @@ const Op compare_table[] = {
     {.name = "cast",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       return {{parse_dtype(s.text("dtype")), s.in().shape}};
+       return {{dtype_attribute(s), s.in().shape}};
      },
      .forward = cast_kernel,
      .gradient = [](const Call& c, const Values& dy) -> Values { return {cast(dy[0], c.in().dtype())}; },
@@ -202,7 +202,8 @@ const Op compare_table[] = {
          R"(f32[2,3] dtype="f64"; f64[3] dtype="f32"; f32[4] dtype="i32"; i64[3]{0..9} dtype="f32"; )"
          R"(f32[0] dtype="bool"; bool[4] dtype="f32"; f32[] dtype="bf16"; f32[3] dtype="f16"; i32[3]{0..9} dtype="i64")",
      .onnx = "Cast",
-     .doc = "another dtype: to integers toward zero, to bool by \"is not 0\", to 16 bits to nearest even"},
+     .doc = "another dtype: to integers toward zero and within their range (NaN to 0), to bool by \"is not 0\", to 16 "
+            "bits to nearest even"},
 };
 
 Value as_number(const Value& truth, const Value& like) { return cast(truth, like.dtype()); }
@@ -223,9 +224,9 @@ Value less(const Value& a, const Value& b) { return record("less", {a, b}); }
 Value less_equal(const Value& a, const Value& b) { return record("less_equal", {a, b}); }
 Value greater(const Value& a, const Value& b) { return record("greater", {a, b}); }
 Value greater_equal(const Value& a, const Value& b) { return record("greater_equal", {a, b}); }
-Value equal(const Value& a, double b) { return equal(a, scalar_like(a, b)); }
-Value less(const Value& a, double b) { return less(a, scalar_like(a, b)); }
-Value greater(const Value& a, double b) { return greater(a, scalar_like(a, b)); }
+Value equal(const Value& a, double b) { return equal(a, number_like("equal", a, b)); }
+Value less(const Value& a, double b) { return less(a, number_like("less", a, b)); }
+Value greater(const Value& a, double b) { return greater(a, number_like("greater", a, b)); }
 Value logical_and(const Value& a, const Value& b) { return record("logical_and", {a, b}); }
 Value logical_or(const Value& a, const Value& b) { return record("logical_or", {a, b}); }
 Value logical_xor(const Value& a, const Value& b) { return record("logical_xor", {a, b}); }
@@ -238,11 +239,21 @@ Value cast(const Value& x, DType dtype) {
 
 namespace fuzzy {
 
-Value or_max(const Value& a, const Value& b) { return maximum(a, b); }
-Value or_prob_sum(const Value& a, const Value& b) { return a + b - a * b; }
-Value nand(const Value& a, const Value& b) { return one_minus(a * b); }
-Value nor(const Value& a, const Value& b) { return one_minus(maximum(a, b)); }
-Value exclusive_or(const Value& a, const Value& b) { return a + b - 2 * a * b; }
+Value or_max(const Value& a, const Value& b) {
+  return as_told_by("or_max", [&] { return maximum(a, b); });
+}
+Value or_prob_sum(const Value& a, const Value& b) {
+  return as_told_by("or_prob_sum", [&] { return a + b - a * b; });
+}
+Value nand(const Value& a, const Value& b) {
+  return as_told_by("nand", [&] { return one_minus(a * b); });
+}
+Value nor(const Value& a, const Value& b) {
+  return as_told_by("nor", [&] { return one_minus(maximum(a, b)); });
+}
+Value exclusive_or(const Value& a, const Value& b) {
+  return as_told_by("exclusive_or", [&] { return a + b - 2 * a * b; });
+}
 Value eq(const Value& a, const Value& b) { return as_number(equal(a, b, fuzzy_tolerance), a); }
 Value lt(const Value& a, const Value& b) { return as_number(less(a, b), a); }
 Value gt(const Value& a, const Value& b) { return as_number(greater(a, b), a); }

@@ -41,7 +41,7 @@ std::vector<std::int64_t> sizes_along(const Values& parts, int axis) {
 }
 
 std::vector<Type> concat_type(const Signature& s) {
-  if (s.arity() == 0) fail("[concat] needs at least one part");
+  if (s.arity() == 0) fail("[concat] there is no part: give one or more");
   expect_same_dtype(s);
   Shape shape = s.in().shape;
   int axis = normal_axis("concat", s.integer("axis"), shape.rank());
@@ -62,8 +62,12 @@ std::vector<Type> split_type(const Signature& s) {
   const auto& sizes = s.integers("sizes");
   int axis = normal_axis("split", s.integer("axis"), s.in().shape.rank());
   std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  if (sizes.empty() || total != s.in().shape[axis] || std::ranges::min(sizes) < 0)
-    fail("[split] sizes {} do not add up to axis {} of {}", to_string(Attribute(sizes)), axis, to_string(s.in()));
+  if (!sizes.empty() && std::ranges::min(sizes) < 0)
+    fail("[split] sizes {} hold {}: give each part 0 elements or more", to_string(Attribute(sizes)),
+         std::ranges::min(sizes));
+  if (sizes.empty() || total != s.in().shape[axis])
+    fail("[split] sizes {} do not add up to axis {} of {}: they must make {} together", to_string(Attribute(sizes)),
+         axis, to_string(s.in()), s.in().shape[axis]);
   std::vector<Type> types;
   for (std::int64_t size : sizes) {
     types.push_back(s.in());
@@ -111,12 +115,13 @@ const Op concat_table[] = {
 std::span<const Op> concat_ops() { return concat_table; }
 
 Value concat(const Values& parts, std::int64_t axis) {
+  if (parts.empty()) fail("[concat] there is no part: give one or more");
   if (parts.size() == 1) return parts[0];
   return record("concat", parts, {{"axis", axis}});
 }
 
 Value stack(const Values& parts, std::int64_t axis) {
-  if (parts.empty()) fail("[stack] needs at least one part");
+  if (parts.empty()) fail("[stack] there is no part: give one or more");
   std::int64_t at = normal_axis("stack", axis, parts[0].rank() + 1);
   Values raised;
   for (const Value& part : parts) {

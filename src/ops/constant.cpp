@@ -13,8 +13,8 @@ const Op constant_table[] = {
     {.name = "full",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 0);
-       s.real("value");
-       return {{parse_dtype(s.text("dtype")), Shape(s.integers("shape"))}};
+       expect_holds(s.name(), dtype_attribute(s), s.real("value"));
+       return {{dtype_attribute(s), shape_attribute(s)}};
      },
      .forward = [](const Signature& s) -> Kernel {
        return with_dtype(s.out().dtype, [&](auto tag) -> Kernel {

@@ -3,6 +3,8 @@
 // order works.
 #include "kernels/convolution.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
@@ -26,22 +28,25 @@ Shape with_spatial(std::int64_t first, std::int64_t second, const Shape& sizes) 
 int spatial_rank(const Signature& s) {
   int rank = s.in().shape.rank() - 2;
   if (rank < 1 || rank > 3)
-    fail("[{}] input {} needs the form [n,channels,spatial...] with one to three spatial dimensions", s.name(),
-         to_string(s.in()));
+    fail(
+        "[{}] input {} is no signal or image: it needs the form [n,channels,spatial...] with one to three spatial "
+        "dimensions",
+        s.name(), to_string(s.in()));
   return rank;
 }
 
 std::int64_t groups_of(const Signature& s, std::int64_t in, std::int64_t out) {
   std::int64_t groups = s.integer("groups");
   if (groups < 1 || in % groups != 0 || out % groups != 0)
-    fail("[{}] {} groups do not divide {} input and {} output channels", s.name(), groups, in, out);
+    fail("[{}] {} groups do not divide {} input and {} output channels: take a common divisor", s.name(), groups, in,
+         out);
   return groups;
 }
 
 Shape sizes_attribute(const Signature& s, std::string_view name, int rank, std::int64_t lowest) {
   const auto& sizes = s.integers(name);
   if (static_cast<int>(sizes.size()) != rank)
-    fail("[{}] {} has {} numbers; {} needs {}", s.name(), name, sizes.size(), to_string(s.in()), rank);
+    fail("[{}] {} has {} numbers: {} needs {}", s.name(), name, sizes.size(), to_string(s.in()), rank);
   for (std::int64_t size : sizes)
     if (size < lowest || size > 1 << 24) fail("[{}] {} holds {}: give {} or more", s.name(), name, size, lowest);
   return Shape(sizes);
@@ -61,7 +66,7 @@ Shape output_of(const Signature& s, const Shape& x, const Shape& kernel, const W
 
 void expect_shape(const Signature& s, int input, const Shape& wanted) {
   if (s.in(input).shape != wanted)
-    fail("[{}] input {} is {}; with {} and these attributes it must have shape {}", s.name(), input,
+    fail("[{}] input {} is {}: with {} and these attributes it must have shape {}", s.name(), input,
          to_string(s.in(input)), to_string(s.in(1 - input)), to_string(wanted));
 }
 
@@ -85,7 +90,8 @@ std::vector<Type> conv_type(const Signature& s) {
   std::int64_t groups = groups_of(s, x[1], weight[0]);
   expect_shape(s, 1, with_spatial(weight[0], x[1] / groups, spatial(weight)));
   if (has_bias && s.in(2).shape != Shape{weight[0]})
-    fail("[conv] bias {} must have shape [{}], one number an output channel", to_string(s.in(2)), weight[0]);
+    fail("[conv] bias {} does not fit: it must have shape [{}], one number an output channel", to_string(s.in(2)),
+         weight[0]);
   return {{s.in().dtype, with_spatial(x[0], weight[0], output_of(s, spatial(x), spatial(weight), window_of(s, rank)))}};
 }
 
@@ -244,10 +250,14 @@ Value conv(const Value& x, const Value& weight, const Value& bias, const ConvOpt
 
 Value conv_transpose(const Value& x, const Value& weight, const ConvTransposeOptions& options) {
   if (weight.rank() != x.rank() || x.rank() < 3)
-    fail("[conv_transpose] x {} and weight {} need the forms [n,in,spatial...] and [in,out/groups,kernel...]",
-         to_string(x.type()), to_string(weight.type()));
+    fail(
+        "[conv_transpose] x {} and weight {} do not fit: they need the forms [n,in,spatial...] and "
+        "[in,out/groups,kernel...]",
+        to_string(x.type()), to_string(weight.type()));
   int rank = x.rank() - 2;
   Attributes attributes = conv_attributes("conv_transpose", x, options);
+  if (auto count = static_cast<int>(options.output_padding.size()); count > 1 && count != rank)
+    fail("[conv_transpose] output_padding has {} numbers: give one, or one per dimension ({})", count, rank);
   auto numbers = [&](std::string_view name) { return std::get<std::vector<std::int64_t>>(*attributes.find(name)); };
   auto strides = numbers("strides"), dilations = numbers("dilations"), pads = numbers("pads");
   std::vector<std::int64_t> size;
@@ -255,19 +265,26 @@ Value conv_transpose(const Value& x, const Value& weight, const ConvTransposeOpt
     auto i = static_cast<std::size_t>(d);
     std::int64_t extra = options.output_padding.empty()       ? 0
                          : options.output_padding.size() == 1 ? options.output_padding[0]
-                                                              : options.output_padding.at(i);
+                                                              : options.output_padding[i];
     if (extra < 0 || extra >= std::max(strides[i], dilations[i]))
-      fail("[conv_transpose] output padding {} must be at least 0 and less than the stride {} or the dilation {}",
+      fail("[conv_transpose] output_padding holds {}: give 0 or more, and less than the stride {} or the dilation {}",
            extra, strides[i], dilations[i]);
     size.push_back((x.shape()[d + 2] - 1) * strides[i] - pads[i] - pads[i + static_cast<std::size_t>(rank)] +
                    dilations[i] * (weight.shape()[d + 2] - 1) + 1 + extra);
   }
+  if (auto least = std::ranges::min(size); least < 0)
+    fail("[conv_transpose] x {}, weight {} and these pads leave an output of size {}: pad less", to_string(x.type()),
+         to_string(weight.type()), least);
   attributes.set("size", size);
-  return record("conv_data_grad", {x, weight}, attributes);
+  return as_told_by("conv_transpose", [&] { return record("conv_data_grad", {x, weight}, attributes); });
 }
 
 Value conv_transpose(const Value& x, const Value& weight, const Value& bias, const ConvTransposeOptions& options) {
-  return plus_bias(conv_transpose(x, weight, options), bias);
+  Value y = conv_transpose(x, weight, options);
+  if (bias.type() != Type{y.dtype(), {y.shape()[1]}})
+    fail("[conv_transpose] bias {} does not fit: it must be {}[{}], one number an output channel",
+         to_string(bias.type()), to_string(y.dtype()), y.shape()[1]);
+  return plus_bias(y, bias);
 }
 
 }  // namespace reprise

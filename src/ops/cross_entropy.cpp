@@ -26,9 +26,10 @@ Type label_like(const Signature& s) {
   int axis = normal_axis(s.name(), s.integer("axis"), s.in().shape.rank());
   Shape shape = without_axis(s.in().shape, axis);
   if (s.in(1).shape != shape)
-    fail("[{}] logits {} with classes along axis {} need labels of shape {}, not {}", s.name(), to_string(s.in()), axis,
-         to_string(shape), to_string(s.in(1)));
-  if (s.in().shape[axis] == 0 && shape.elements() > 0) fail("[{}] {} has no classes", s.name(), to_string(s.in()));
+    fail("[{}] labels do not fit: logits {} with classes along axis {} need labels of shape {}, not {}", s.name(),
+         to_string(s.in()), axis, to_string(shape), to_string(s.in(1)));
+  if (s.in().shape[axis] == 0 && shape.elements() > 0)
+    fail("[{}] {} has no classes: the class axis needs one or more", s.name(), to_string(s.in()));
   if (!(s.real("smoothing") >= 0 && s.real("smoothing") <= 1))
     fail("[{}] smoothing is {}: it must be between 0 and 1", s.name(), s.real("smoothing"));
   if (s.has("ignore")) s.integer("ignore");
@@ -142,7 +143,8 @@ const Op cross_entropy_table[] = {
        Type type = label_like(s);
        for (int i : {2, 3})
          if (s.in(i) != type)
-           fail("[cross_entropy_grad] input {} must be {}, it is {}", i, to_string(type), to_string(s.in(i)));
+           fail("[cross_entropy_grad] input {} does not fit: it must be {}, it is {}", i, to_string(type),
+                to_string(s.in(i)));
        return {s.in(0)};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -180,9 +182,11 @@ Value cross_entropy(const Value& logits, const Value& labels, const CrossEntropy
 
 Value nll(const Value& log_probabilities, const Value& labels, std::int64_t axis, Reduction reduction) {
   int at = normal_axis("nll", axis, log_probabilities.rank());
-  Value chosen = class_mask(labels, log_probabilities.shape()[at], at);
-  Value picked = where(chosen, log_probabilities, scalar_like(log_probabilities, 0));
-  return reduced(-sum(picked, {at}), reduction);
+  return as_told_by("nll", [&] {
+    Value chosen = class_mask(labels, log_probabilities.shape()[at], at);
+    Value picked = where(chosen, log_probabilities, scalar_like(log_probabilities, 0));
+    return reduced(-sum(picked, {at}), reduction);
+  });
 }
 
 }  // namespace reprise

@@ -18,10 +18,10 @@ void expect_sequences(const Signature& s) {
   for (int i : {1, 2, 3}) expect_dtype(s, i, DType::i64);
   std::int64_t batch = s.in().shape[1], blank = s.integer("blank");
   if (s.in(1).shape[0] != batch || s.in(2).shape != Shape{batch} || s.in(3).shape != Shape{batch})
-    fail("[{}] {} has {} sequences; labels {}, steps {} and lengths {} must have as many", s.name(), to_string(s.in()),
+    fail("[{}] {} has {} sequences: labels {}, steps {} and lengths {} must have as many", s.name(), to_string(s.in()),
          batch, to_string(s.in(1)), to_string(s.in(2)), to_string(s.in(3)));
   if (blank < 0 || blank >= s.in().shape[2])
-    fail("[{}] blank {} is not a class of {}", s.name(), blank, to_string(s.in()));
+    fail("[{}] blank {} is not a class of {}: count from 0 along the last axis", s.name(), blank, to_string(s.in()));
 }
 
 kernels::Ctc plan_of(const Signature& s) {
@@ -86,7 +86,7 @@ const Op ctc_table[] = {
        expect_arity(s, 5);
        expect_sequences(s);
        if (Type wanted{s.in().dtype, {s.in().shape[1]}}; s.in(4) != wanted)
-         fail("[ctc_grad] dloss must be {}, it is {}", to_string(wanted), to_string(s.in(4)));
+         fail("[ctc_grad] dloss does not fit: it must be {}, it is {}", to_string(wanted), to_string(s.in(4)));
        return {s.in()};
      },
      .forward = [](const Signature& s) -> Kernel {

@@ -69,7 +69,8 @@ std::vector<Type> gradient_type(const Signature& s) {
   if (s.arity() != 5) expect_arity(s, 4);
   DeformableSizes sizes = sizes_of(s, 4);
   if (s.in(3).shape != sizes.y)
-    fail("[deformable_conv_grad] output gradient {} must have shape {}", to_string(s.in(3)), to_string(sizes.y));
+    fail("[deformable_conv_grad] output gradient {} does not fit: it must have shape {}", to_string(s.in(3)),
+         to_string(sizes.y));
   std::vector<Type> types{s.in(0), s.in(1), s.in(2)};
   if (s.arity() == 5) types.push_back(s.in(4));
   return types;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/einsum_spec.h"
+#include "ops/rules.h"
 #include "reprise/ops.h"
 
 namespace reprise {
@@ -187,9 +188,7 @@ void check_dtypes(std::string_view spec, const Values& operands) {
            to_string(v.type()));
 }
 
-}  // namespace
-
-Value einsum(std::string_view spec, const Values& operands) {
+Value contracted_by(std::string_view spec, const Values& operands) {
   std::vector<Shape> shapes;
   for (const Value& v : operands) shapes.push_back(v.shape());
   EinsumSpec e = parse_einsum(spec, shapes);
@@ -212,6 +211,12 @@ Value einsum(std::string_view spec, const Values& operands) {
   }
   Term last = summed_to(terms.back(), set_of(e.output));
   return reshape(in_order(last, within(e.output, set_of(last.labels))), shape_of(e.output, e.sizes));
+}
+
+}  // namespace
+
+Value einsum(std::string_view spec, const Values& operands) {
+  return as_told_by("einsum", [&] { return contracted_by(spec, operands); });
 }
 
 }  // namespace reprise

@@ -25,7 +25,7 @@ Labels parse_labels(std::string_view spec, std::string_view text) {
     } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
       labels.push_back(c);
     } else if (c == '.') {
-      fail("[einsum] \"{}\" has a '.' that is not part of one \"...\" per operand", spec);
+      fail("[einsum] \"{}\" has a '.' alone: write \"...\", once an operand", spec);
     } else {
       fail("[einsum] \"{}\" has a '{}': labels are letters, \",\" parts operands and \"->\" precedes the output", spec,
            c);
@@ -72,10 +72,11 @@ std::string name_of(int label) {
 
 void check_output(std::string_view spec, const Labels& output, const std::vector<Labels>& operands) {
   for (int label : output) {
-    if (std::ranges::count(output, label) > 1) fail("[einsum] \"{}\" has {} twice in its output", spec, name_of(label));
+    if (std::ranges::count(output, label) > 1)
+      fail("[einsum] \"{}\" has {} twice in its output: name each index once", spec, name_of(label));
     auto holds = [&](const Labels& labels) { return std::ranges::count(labels, label) > 0; };
     if (std::ranges::none_of(operands, holds))
-      fail("[einsum] \"{}\" has {} in its output but in no operand", spec, name_of(label));
+      fail("[einsum] \"{}\" has {} in its output but in no operand: drop it, or name it in one", spec, name_of(label));
   }
 }
 
@@ -139,7 +140,7 @@ EinsumSpec parse_einsum(std::string_view spec, const std::vector<Shape>& shapes)
   std::optional<Labels> output;
   if (arrow != std::string_view::npos) output = parse_labels(spec, spec.substr(arrow + 2));
   if (operands.size() != shapes.size())
-    fail("[einsum] \"{}\" names {} operands, {} were given", spec, operands.size(), shapes.size());
+    fail("[einsum] \"{}\" names {} operands, {} were given: give one a term", spec, operands.size(), shapes.size());
 
   int widest = 0;
   for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -103,10 +103,10 @@ template <By by>
 std::vector<Type> add_type(const Signature& s) {
   expect_arity(s, 2);
   expect_number(s);
-  Shape x(s.integers("shape"));
+  Shape x = shape_attribute(s);
   if (taken_shape<by>(s, x) != s.in().shape)
-    fail("[{}] {} is not what indices {} take from {} along axis {}", s.name(), to_string(s.in()), to_string(s.in(1)),
-         to_string(x), s.integer("axis"));
+    fail("[{}] {} does not fit: it must be what indices {} take from {} along axis {}", s.name(), to_string(s.in()),
+         to_string(s.in(1)), to_string(x), s.integer("axis"));
   return {{s.in().dtype, x}};
 }
 
@@ -262,18 +262,22 @@ Value index_copy(const Value& x, const Value& indices, const Value& updates, std
   return record("index_copy", {x, indices, updates}, {{"axis", axis}});
 }
 Value index_add(const Value& x, const Value& indices, const Value& updates, std::int64_t axis) {
-  return x + record("gather_grad", {updates, indices}, {{"axis", axis}, {"shape", x.shape().sizes()}});
+  return as_told_by("index_add", [&] {
+    return x + record("gather_grad", {updates, indices}, {{"axis", axis}, {"shape", x.shape().sizes()}});
+  });
 }
 Value scatter(const Value& x, const Value& indices, const Value& updates, std::int64_t axis) {
   return record("scatter", {x, indices, updates}, {{"axis", axis}});
 }
 Value scatter_add(const Value& x, const Value& indices, const Value& updates, std::int64_t axis) {
-  return x + record("gather_elements_grad", {updates, indices}, {{"axis", axis}, {"shape", x.shape().sizes()}});
+  return as_told_by("scatter_add", [&] {
+    return x + record("gather_elements_grad", {updates, indices}, {{"axis", axis}, {"shape", x.shape().sizes()}});
+  });
 }
 
 Value embedding(const Value& weight, const Value& indices) {
-  if (weight.rank() != 2) fail("[embedding] the weight is [count, size], not {}", to_string(weight.type()));
-  return gather(weight, indices, 0);
+  if (weight.rank() != 2) fail("[embedding] the weight is {}: it must be [count, size]", to_string(weight.type()));
+  return as_told_by("embedding", [&] { return gather(weight, indices, 0); });
 }
 
 }  // namespace reprise

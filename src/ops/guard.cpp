@@ -13,7 +13,7 @@ namespace reprise {
 namespace {
 
 std::vector<Type> guard_type(const Signature& s) {
-  if (s.arity() < 2) fail("[guard] it takes a value and one count or more, not {} inputs", s.arity());
+  if (s.arity() < 2) fail("[guard] {} inputs are too few: it takes a value and one count or more", s.arity());
   for (int i = 1; i < s.arity(); ++i)
     if (s.in(i) != Type{DType::i64, {}}) fail("[guard] count {} is {}: it must be i64[]", i, to_string(s.in(i)));
   return {s.in(0)};

@@ -44,7 +44,7 @@ Kernel one_hot_kernel(const Signature& s) {
 }
 
 Kernel ravel_kernel(const Signature& s) {
-  Shape shape(s.integers("shape"));
+  Shape shape = shape_attribute(s);
   return {[shape, n = s.out().elements(), wide = s.in().dtype == DType::i64](const Buffers& b) {
     kernels::Indices indices{b.inputs[0], wide, 0};
     for (std::int64_t p = 0; p < n; ++p) {
@@ -65,11 +65,11 @@ const Op index_table[] = {
     {.name = "iota",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 0);
-       Shape shape(s.integers("shape"));
+       Shape shape = shape_attribute(s);
        normal_axis("iota", s.integer("axis"), shape.rank());
-       DType dtype = parse_dtype(s.text("dtype"));
+       DType dtype = dtype_attribute(s);
        if (dtype == DType::boolean || dtype == DType::f16 || dtype == DType::bf16)
-         fail("[iota] counts in f32, f64, i32 and i64, not in dtype {}", to_string(dtype));
+         fail("[iota] counts in f32, f64, i32 and i64, not in dtype {}: cast the result", to_string(dtype));
        return {{dtype, shape}};
      },
      .forward = iota_kernel,
@@ -81,10 +81,10 @@ const Op index_table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        expect_integer(s, 0);
-       if (s.integer("depth") < 0) fail("[one_hot] depth {} is negative", s.integer("depth"));
+       if (s.integer("depth") < 0) fail("[one_hot] depth {} is negative: give 0 or more", s.integer("depth"));
        Shape shape = s.in().shape;
        shape.push_back(s.integer("depth"));
-       return {{parse_dtype(s.text("dtype")), shape}};
+       return {{dtype_attribute(s), shape}};
      },
      .forward = one_hot_kernel,
      .gradient = no_gradient,
@@ -97,10 +97,11 @@ const Op index_table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        expect_integer(s, 0);
-       Shape shape(s.integers("shape")), in = s.in().shape;
+       Shape shape = shape_attribute(s), in = s.in().shape;
        shape.elements();
        if (in.rank() == 0 || in.back() != shape.rank())
-         fail("[ravel_index] {} must end in one index per axis of {}", to_string(s.in()), to_string(shape));
+         fail("[ravel_index] {} does not fit: it must end in one index per axis of {}", to_string(s.in()),
+              to_string(shape));
        return {{DType::i64, Shape(std::span(in.begin(), in.end() - 1))}};
      },
      .forward = ravel_kernel,
@@ -117,12 +118,14 @@ struct Named {
 
 Named named_rows(std::string_view who, const Value& x, const Value& indices) {
   if (indices.rank() == 0 || indices.shape().back() > x.rank())
-    fail("[{}] indices {} must end in at most {} positions, one for each leading axis of {}", who,
+    fail("[{}] indices {} do not fit: they must end in at most {} positions, one for each leading axis of {}", who,
          to_string(indices.type()), x.rank(), to_string(x.type()));
   int depth = static_cast<int>(indices.shape().back());
   Shape leading(std::span(x.shape().begin(), x.shape().begin() + depth)), rows{leading.elements()};
   for (int axis = depth; axis < x.rank(); ++axis) rows.push_back(x.shape()[axis]);
-  return {reshape(x, rows), record("ravel_index", {indices}, {{"shape", leading.sizes()}})};
+  return {reshape(x, rows), as_told_by(who, [&] {
+            return record("ravel_index", {indices}, {{"shape", leading.sizes()}});
+          })};
 }
 
 }  // namespace
@@ -152,17 +155,19 @@ Value one_hot(const Value& indices, std::int64_t depth, DType dtype) {
 
 Value gather_nd(const Value& x, const Value& indices) {
   Named named = named_rows("gather_nd", x, indices);
-  return gather(named.rows, named.numbers, 0);
+  return as_told_by("gather_nd", [&] { return gather(named.rows, named.numbers, 0); });
 }
 
 Value scatter_nd(const Value& x, const Value& indices, const Value& updates) {
   Named named = named_rows("scatter_nd", x, indices);
-  return reshape(index_copy(named.rows, named.numbers, updates, 0), x.shape());
+  return as_told_by("scatter_nd",
+                    [&] { return reshape(index_copy(named.rows, named.numbers, updates, 0), x.shape()); });
 }
 
 Value scatter_nd_add(const Value& x, const Value& indices, const Value& updates) {
   Named named = named_rows("scatter_nd_add", x, indices);
-  return reshape(index_add(named.rows, named.numbers, updates, 0), x.shape());
+  return as_told_by("scatter_nd_add",
+                    [&] { return reshape(index_add(named.rows, named.numbers, updates, 0), x.shape()); });
 }
 
 }  // namespace reprise

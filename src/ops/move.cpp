@@ -21,7 +21,7 @@ std::vector<int> checked_order(std::string_view who, const std::vector<std::int6
   std::ranges::sort(sorted);
   bool repeated = std::ranges::adjacent_find(sorted) != sorted.end();
   if (repeated || static_cast<int>(order.size()) != type.shape.rank())
-    fail("[{}] order {} does not name each of the {} axes of {} once", who, to_string(Attribute(order)),
+    fail("[{}] order {} is not complete: name each of the {} axes of {} once", who, to_string(Attribute(order)),
          type.shape.rank(), to_string(type));
   return axes;
 }
@@ -57,7 +57,7 @@ struct Diagonal {
 
 Diagonal diagonal_of(const Signature& s, const Shape& shape) {
   int rank = shape.rank();
-  if (rank < 2) fail("[{}] {} has no two axes", s.name(), to_string(shape));
+  if (rank < 2) fail("[{}] {} has no two axes: give a matrix or more", s.name(), to_string(shape));
   int a = normal_axis(s.name(), s.integer("axis1"), rank), b = normal_axis(s.name(), s.integer("axis2"), rank);
   if (a == b) fail("[{}] both axes are axis {} of {}: name two", s.name(), a, to_string(shape));
   std::int64_t offset = s.integer("offset"), down = std::max<std::int64_t>(0, -offset),
@@ -88,9 +88,10 @@ const Op move_table[] = {
     {.name = "expand",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       Shape shape(s.integers("shape"));
+       Shape shape = shape_attribute(s);
        if (broadcast("expand", s.in().shape, shape) != shape)
-         fail("[expand] {} does not broadcast to {}", to_string(s.in()), to_string(shape));
+         fail("[expand] {} does not broadcast to {}: only sizes of 1 and new leading axes grow", to_string(s.in()),
+              to_string(shape));
        return {{s.in().dtype, shape}};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -148,9 +149,9 @@ const Op move_table[] = {
     {.name = "diagonal_grad",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       Shape shape(s.integers("shape"));
+       Shape shape = shape_attribute(s);
        if (diagonal_of(s, shape).shape != s.in().shape)
-         fail("[diagonal_grad] the diagonal of {} is {}, not {}", to_string(shape),
+         fail("[diagonal_grad] input does not fit: the diagonal of {} is {}, not {}", to_string(shape),
               to_string(diagonal_of(s, shape).shape), to_string(s.in()));
        return {{s.in().dtype, shape}};
      },
@@ -206,7 +207,7 @@ Value diagonal(const Value& x, std::int64_t offset, std::int64_t axis1, std::int
 }
 
 Value trace(const Value& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
-  return sum(diagonal(x, offset, axis1, axis2), {-1});
+  return as_told_by("trace", [&] { return sum(diagonal(x, offset, axis1, axis2), {-1}); });
 }
 
 }  // namespace reprise

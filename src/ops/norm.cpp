@@ -46,15 +46,17 @@ void expect_geometry(const Signature& s) {
   expect_epsilon(s);
   const Shape& x = s.in().shape;
   if constexpr (kind == Kind::group) {
-    if (x.rank() < 2) fail("[{}] takes [batch, channels, ...], not {}", s.name(), to_string(s.in()));
+    if (x.rank() < 2)
+      fail("[{}] input {} has no channels: it takes [batch, channels, ...], reshape it", s.name(), to_string(s.in()));
     std::int64_t groups = s.integer("groups");
     if (groups < 1 || x[1] % groups != 0)
-      fail("[{}] {} groups do not divide the channels of {}", s.name(), groups, to_string(s.in()));
+      fail("[{}] {} groups do not divide the channels of {}: take a divisor of their number", s.name(), groups,
+           to_string(s.in()));
   } else if (std::int64_t dims = s.integer("dims"); dims < 1 || dims > x.rank()) {
     fail("[{}] dims is {}: {} has 1 to {} dimensions to normalise over", s.name(), dims, to_string(s.in()), x.rank());
   }
   if (kernels::RowNorm p = plan_of<kind>(s, x); p.row_size() == 0 && p.rows > 0)
-    fail("[{}] {} has nothing to normalise over", s.name(), to_string(s.in()));
+    fail("[{}] {} has nothing to normalise over: a row needs at least one element", s.name(), to_string(s.in()));
 }
 
 // What a weight must look like; and one mean or scale a row.
@@ -73,8 +75,8 @@ Type statistic_type(const Signature& s) {
 
 void expect_shape(const Signature& s, int input, const Shape& shape, std::string_view what) {
   if (s.in(input).shape != shape)
-    fail("[{}] the {} of {} must have shape {}, not {}", s.name(), what, to_string(s.in()), to_string(shape),
-         to_string(s.in(input).shape));
+    fail("[{}] the {} of {} does not fit: it must have shape {}, not {}", s.name(), what, to_string(s.in()),
+         to_string(shape), to_string(s.in(input).shape));
 }
 
 template <Kind kind>
@@ -284,8 +286,9 @@ Value group_norm(const Value& x, std::int64_t groups, const Value& weight, const
   return record("group_norm", {x, weight, bias}, {{"groups", groups}, {"epsilon", epsilon}});
 }
 Value instance_norm(const Value& x, const Value& weight, const Value& bias, double epsilon) {
-  if (x.rank() < 2) fail("[instance_norm] takes [batch, channels, ...], not {}", to_string(x.type()));
-  return group_norm(x, x.shape()[1], weight, bias, epsilon);
+  if (x.rank() < 2)
+    fail("[instance_norm] {} has no channels: it takes [batch, channels, ...], reshape it", to_string(x.type()));
+  return as_told_by("instance_norm", [&] { return group_norm(x, x.shape()[1], weight, bias, epsilon); });
 }
 
 }  // namespace reprise

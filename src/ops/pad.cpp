@@ -29,7 +29,8 @@ Shape padded(const Signature& s, const Shape& shape) {
     std::int64_t most = mode == "reflect" ? shape[axis] - 1 : shape[axis] == 0 && mode == "edge" ? 0 : to_end;
     if (b < 0 || a < 0) fail("[{}] pad of {} and {} on axis {} is negative: slice instead", s.name(), b, a, axis);
     if (std::max(a, b) > std::max<std::int64_t>(0, most))
-      fail("[{}] axis {} of {} is too short for {} pads of {} and {}", s.name(), axis, to_string(shape), mode, b, a);
+      fail("[{}] axis {} of {} is too short for {} pads of {} and {}: pad less, or with a constant", s.name(), axis,
+           to_string(shape), mode, b, a);
     result[axis] += b + a;
   }
   return result;
@@ -87,7 +88,7 @@ const Op pad_table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        Shape shape = padded(s, s.in().shape);
-       if (is_constant_pad(s)) s.real("value");
+       if (is_constant_pad(s)) expect_holds(s.name(), s.in().dtype, s.real("value"));
        return {{s.in().dtype, shape}};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -120,9 +121,9 @@ const Op pad_table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
        expect_number(s);
-       Shape small = unpadded(s);
+       Shape small = as_told_by(s.name(), [&] { return unpadded(s); });
        if (is_constant_pad(s) || padded(s, small) != s.in().shape)
-         fail("[pad_grad] {} is not a reflect or edge padding", to_string(s.in()));
+         fail("[pad_grad] {} is padded with a constant: slice it instead", to_string(s.in()));
        return {{s.in().dtype, small}};
      },
      .forward = [](const Signature& s) -> Kernel {

@@ -18,14 +18,16 @@ using kernels::Pooling;
 int spatial_rank(const Signature& s, const Shape& x) {
   int rank = x.rank() - 2;
   if (rank < 1 || rank > 3)
-    fail("[{}] {} needs the form [n,channels,spatial...] with one to three spatial dimensions", s.name(), to_string(x));
+    fail(
+        "[{}] {} is no signal or image: it needs the form [n,channels,spatial...] with one to three spatial dimensions",
+        s.name(), to_string(x));
   return rank;
 }
 
 const std::vector<std::int64_t>& sizes(const Signature& s, std::string_view name, int rank) {
   const auto& numbers = s.integers(name);
   if (static_cast<int>(numbers.size()) != rank)
-    fail("[{}] {} has {} numbers; {} needs {}", s.name(), name, numbers.size(), to_string(s.in()), rank);
+    fail("[{}] {} has {} numbers: {} needs {}", s.name(), name, numbers.size(), to_string(s.in()), rank);
   for (std::int64_t n : numbers)
     if (n < 1 || n > 1 << 24) fail("[{}] {} holds {}: give 1 or more", s.name(), name, n);
   return numbers;
@@ -68,8 +70,8 @@ Pooling pooling_of(const Signature& s, const Shape& x) {
     std::int64_t size = x[d + 2];
     PoolAxis& axis = p.axes[static_cast<std::size_t>(3 - rank + d)];
     auto i = static_cast<std::size_t>(d);
-    axis = adaptive ? adaptive_axis(size, sizes(s, "output_size", rank)[i])
-                    : sliding_axis(s, size, sizes(s, "kernel", rank)[i], window_of(s, rank), d, padded);
+    std::int64_t given = sizes(s, adaptive ? "output_size" : "kernel", rank)[i];
+    axis = adaptive ? adaptive_axis(size, given) : sliding_axis(s, size, given, window_of(s, rank), d, padded);
     if (axis.windows.empty() || size == 0)
       fail("[{}] no window fits the {} elements of spatial dimension {} of {}: pad, or take a smaller kernel", s.name(),
            size, d, to_string(x));
@@ -100,7 +102,7 @@ void expect_second(const Signature& s, bool is_pooled) {
   Shape wanted = is_pooled ? pooled(x, pooling_of(s, x)) : x;
   if (!is_pooled) pooling_of(s, x);
   if (s.in(1).shape != wanted)
-    fail("[{}] input 1 is {}; with x {} and these attributes it must have shape {}", s.name(), to_string(s.in(1)),
+    fail("[{}] input 1 is {}: with x {} and these attributes it must have shape {}", s.name(), to_string(s.in(1)),
          to_string(s.in(0)), to_string(wanted));
 }
 
@@ -219,8 +221,8 @@ const Op pooling_table[] = {
        expect_float(s);
        Shape x = unpooled(s), y = pooled(x, pooling_of(s, x));
        if (s.in().shape != y)
-         fail("[avg_pool_grad] gradient {} of an input {} must have shape {}", to_string(s.in()), to_string(x),
-              to_string(y));
+         fail("[avg_pool_grad] gradient {} of an input {} does not fit: it must have shape {}", to_string(s.in()),
+              to_string(x), to_string(y));
        return {{s.in().dtype, x}};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -244,6 +246,9 @@ Attributes sliding(std::string_view who, const Value& x, const std::vector<std::
   int rank = std::max(0, x.rank() - 2);
   std::vector<std::int64_t> taps = kernel;
   if (taps.size() == 1) taps.assign(static_cast<std::size_t>(rank), kernel[0]);
+  if (static_cast<int>(taps.size()) != rank)
+    fail("[{}] the kernel has {} numbers: give one, or one per spatial dimension of {}", who, kernel.size(),
+         to_string(x.type()));
   Attributes attributes = window_attributes(who, {o.strides.empty() ? taps : o.strides, o.dilations, o.pads}, rank);
   attributes.set("kernel", taps);
   attributes.set("ceil_mode", std::int64_t{o.ceil_mode});
@@ -268,12 +273,16 @@ Value avg_pool(const Value& x, const std::vector<std::int64_t>& kernel, const Po
   return record("avg_pool", {x}, attributes);
 }
 Value adaptive_max_pool(const Value& x, const std::vector<std::int64_t>& size) {
-  return record("max_pool", {x}, adaptive(x, size));
+  return as_told_by("adaptive_max_pool", [&] { return record("max_pool", {x}, adaptive(x, size)); });
 }
 Value adaptive_avg_pool(const Value& x, const std::vector<std::int64_t>& size) {
-  return record("avg_pool", {x}, adaptive(x, size));
+  return as_told_by("adaptive_avg_pool", [&] { return record("avg_pool", {x}, adaptive(x, size)); });
 }
-Value global_max_pool(const Value& x) { return adaptive_max_pool(x, {1}); }
-Value global_avg_pool(const Value& x) { return adaptive_avg_pool(x, {1}); }
+Value global_max_pool(const Value& x) {
+  return as_told_by("global_max_pool", [&] { return adaptive_max_pool(x, {1}); });
+}
+Value global_avg_pool(const Value& x) {
+  return as_told_by("global_avg_pool", [&] { return adaptive_avg_pool(x, {1}); });
+}
 
 }  // namespace reprise

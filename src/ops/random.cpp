@@ -28,18 +28,19 @@ kernels::PhiloxStream stream_of(const void* key) {
 DType drawn_dtype(const Signature& s) {
   expect_arity(s, 1);
   expect_key(s, 0);
-  return parse_dtype(s.text("dtype"));
+  return dtype_attribute(s);
 }
 
 std::vector<Type> float_draw(const Signature& s) {
   DType dtype = drawn_dtype(s);
   if (dtype != DType::f32 && dtype != DType::f64)
     fail("[{}] draws in dtype f32 and f64, not {}: cast the result", s.name(), to_string(dtype));
-  return {{dtype, Shape(s.integers("shape"))}};
+  return {{dtype, shape_attribute(s)}};
 }
 
 void expect_range(const Signature& s, double low, double high) {
-  if (!(low < high) || !std::isfinite(high - low)) fail("[{}] there is nothing from {} to {}", s.name(), low, high);
+  if (!(low < high) || !std::isfinite(high - low))
+    fail("[{}] there is nothing from {} to {}: low must be less than high, both finite", s.name(), low, high);
 }
 
 void expect_probability(const Signature& s) {
@@ -82,7 +83,10 @@ const Op random_table[] = {
     {.name = "random_normal",
      .infer = [](const Signature& s) -> std::vector<Type> {
        if (!(s.real("deviation") >= 0) || !std::isfinite(s.real("mean")))
-         fail("[random_normal] mean {} and deviation {} describe no distribution", s.real("mean"), s.real("deviation"));
+         fail(
+             "[random_normal] mean {} and deviation {} describe no distribution: give a finite mean and a deviation of "
+             "0 or more",
+             s.real("mean"), s.real("deviation"));
        return float_draw(s);
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -106,7 +110,7 @@ const Op random_table[] = {
        DType dtype = drawn_dtype(s);
        if (dtype == DType::f16 || dtype == DType::bf16)
          fail("[random_bernoulli] does not draw in dtype {}: cast the result", to_string(dtype));
-       return {{dtype, Shape(s.integers("shape"))}};
+       return {{dtype, shape_attribute(s)}};
      },
      .forward = [](const Signature& s) -> Kernel {
        auto kernel = [&](auto tag) -> Kernel {
@@ -129,8 +133,9 @@ const Op random_table[] = {
        expect_arity(s, 1);
        expect_key(s, 0);
        if (s.integer("low") >= s.integer("high"))
-         fail("[random_integers] there is nothing from {} to before {}", s.integer("low"), s.integer("high"));
-       return {{DType::i64, Shape(s.integers("shape"))}};
+         fail("[random_integers] there is nothing from {} to before {}: low must be less than high", s.integer("low"),
+              s.integer("high"));
+       return {{DType::i64, shape_attribute(s)}};
      },
      .forward = [](const Signature& s) -> Kernel {
        return {[n = s.out().elements(), low = s.integer("low"), high = s.integer("high")](const Buffers& b) {
@@ -173,7 +178,7 @@ const Op random_table[] = {
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 2);
        expect_key(s, 0);
-       if (s.in(1) != Type{DType::i64, {}}) fail("[fold_in] the number is {}, not i64[]", to_string(s.in(1)));
+       if (s.in(1) != Type{DType::i64, {}}) fail("[fold_in] the number is {}: it must be i64[]", to_string(s.in(1)));
        return {s.in()};
      },
      .forward = [](const Signature&) -> Kernel {

@@ -8,12 +8,14 @@ namespace reprise {
 namespace {
 
 void expect_image(std::string_view who, const Value& x, std::int64_t r) {
-  if (x.rank() != 4) fail("[{}] takes [N,C,H,W], not {}", who, to_string(x.type()));
-  if (r < 1) fail("[{}] the factor must be at least 1, not {}", who, r);
+  if (x.rank() != 4) fail("[{}] {} is no batch of images: it takes [N,C,H,W], reshape it", who, to_string(x.type()));
+  if (r < 1) fail("[{}] the factor is {}: give 1 or more", who, r);
 }
 
 void expect_divisible(std::string_view who, const Value& x, int axis, std::int64_t by) {
-  if (x.shape()[axis] % by != 0) fail("[{}] axis {} of {} is not a multiple of {}", who, axis, to_string(x.type()), by);
+  if (x.shape()[axis] % by != 0)
+    fail("[{}] axis {} of {} is not a multiple of {}: pad it, or take another factor", who, axis, to_string(x.type()),
+         by);
 }
 
 // [N, r²·C, H, W] seen as [N, a, b, c, H, W] and put in `order`, then read as [N, C, H·r, W·r].
@@ -45,7 +47,7 @@ Value tile(const Value& x, const std::vector<std::int64_t>& counts) {
   Shape open, wide, result;  // [a, b] -> [1, a, 1, b] -> [m, a, n, b] -> [m·a, n·b]
   for (int axis = 0; axis < std::ssize(counts); ++axis) {
     std::int64_t count = counts[static_cast<std::size_t>(axis)], size = axis < extra ? 1 : x.shape()[axis - extra];
-    if (count < 0) fail("[tile] count {} of axis {} is negative", count, axis);
+    if (count < 0) fail("[tile] count {} of axis {} is negative: give 0 or more", count, axis);
     if (count != 1) open.push_back(1), wide.push_back(count);
     open.push_back(size), wide.push_back(size);
     result.push_back(size * count);
@@ -55,7 +57,7 @@ Value tile(const Value& x, const std::vector<std::int64_t>& counts) {
 
 Value repeat(const Value& x, std::int64_t count, std::int64_t axis) {
   int at = normal_axis("repeat", axis, x.rank());
-  if (count < 0) fail("[repeat] count {} is negative", count);
+  if (count < 0) fail("[repeat] count {} is negative: give 0 or more", count);
   Value open = unsqueeze(x, {at + 1});
   Shape wide = open.shape(), result = x.shape();
   wide[at + 1] = count;

@@ -41,12 +41,14 @@ constexpr Kind tanh_kind{"rnn", 1, true, tanh_step}, relu_kind{"rnn", 1, true, r
     lstm_kind{"lstm", 4, true, lstm_step}, gru_kind{"gru", 3, false, gru_step};
 
 void expect_shape(const Kind& kind, std::string_view what, const Value& v, const Shape& shape) {
-  if (v.shape() != shape) fail("[{}] {} is {}, not {}", kind.name, what, to_string(v.type()), to_string(shape));
+  if (v.shape() != shape)
+    fail("[{}] {} is {}: it must have shape {}", kind.name, what, to_string(v.type()), to_string(shape));
 }
 
 std::int64_t hidden_size(const Kind& kind, const RecurrentWeights& w) {
   if (w.hidden.rank() != 2 || w.hidden.shape()[0] != kind.gates * w.hidden.shape()[1])
-    fail("[{}] the hidden weight is {}, not [{}·hidden, hidden]", kind.name, to_string(w.hidden.type()), kind.gates);
+    fail("[{}] the hidden weight is {}: it must be [{}·hidden, hidden]", kind.name, to_string(w.hidden.type()),
+         kind.gates);
   return w.hidden.shape()[1];
 }
 
@@ -106,7 +108,7 @@ RecurrentOutput run(const Kind& kind, Value x, const State& initial, const std::
     fail("[{}] {} sets of weights for {} direction{}: give one a layer and direction", kind.name, weights.size(),
          directions, directions == 1 ? "" : "s");
   if (x.rank() != 3 || x.shape()[0] == 0)
-    fail("[{}] takes sequences [time, batch, inputs] of at least one step, not {}", kind.name, to_string(x.type()));
+    fail("[{}] x is {}: it takes sequences [time, batch, inputs] of at least one step", kind.name, to_string(x.type()));
   std::int64_t hidden = hidden_size(kind, weights[0]);
   Values h = initial_states(kind, x, initial.h, weights.size(), hidden), c = h;
   if (kind.gates == 4) c = initial_states(kind, x, initial.c, weights.size(), hidden);
@@ -130,17 +132,18 @@ RecurrentOutput rnn(const Value& x, const Value& h0, const std::vector<Recurrent
                     const RecurrentOptions& options) {
   if (options.activation != "tanh" && options.activation != "relu")
     fail("[rnn] there is no activation '{}': use tanh or relu", options.activation);
-  return run(options.activation == "tanh" ? tanh_kind : relu_kind, x, {h0, {}}, weights, options.bidirectional);
+  const Kind& kind = options.activation == "tanh" ? tanh_kind : relu_kind;
+  return as_told_by("rnn", [&] { return run(kind, x, {h0, {}}, weights, options.bidirectional); });
 }
 
 RecurrentOutput lstm(const Value& x, const Value& h0, const Value& c0, const std::vector<RecurrentWeights>& weights,
                      const RecurrentOptions& options) {
-  return run(lstm_kind, x, {h0, c0}, weights, options.bidirectional);
+  return as_told_by("lstm", [&] { return run(lstm_kind, x, {h0, c0}, weights, options.bidirectional); });
 }
 
 RecurrentOutput gru(const Value& x, const Value& h0, const std::vector<RecurrentWeights>& weights,
                     const RecurrentOptions& options) {
-  return run(gru_kind, x, {h0, {}}, weights, options.bidirectional);
+  return as_told_by("gru", [&] { return run(gru_kind, x, {h0, {}}, weights, options.bidirectional); });
 }
 
 }  // namespace reprise

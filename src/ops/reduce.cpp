@@ -71,7 +71,8 @@ std::vector<Type> extreme_type(const Signature& s) {
   std::vector<Type> type = number_type(s);
   for (int axis : axes_of(s))
     if (s.in().shape[axis] == 0 && type[0].elements() > 0)
-      fail("[{}] axis {} of {} is empty: there is no element to choose", s.name(), axis, to_string(s.in()));
+      fail("[{}] axis {} of {} is empty, there is no element to choose: give it one or more", s.name(), axis,
+           to_string(s.in()));
   return type;
 }
 
@@ -204,8 +205,8 @@ const Op reduce_table[] = {
        expect_number(s);
        expect_same_dtype(s);
        if (Type wanted = reduced_type(s)[0]; s.in(1) != wanted)
-         fail("[first_equal] {} reduced over these axes is {}, not {}", to_string(s.in(0)), to_string(wanted),
-              to_string(s.in(1)));
+         fail("[first_equal] input 1 does not fit: {} reduced over these axes is {}, not {}", to_string(s.in(0)),
+              to_string(wanted), to_string(s.in(1)));
        return {{DType::boolean, s.in(0).shape}};
      },
      .forward = first_equal_kernel,
@@ -242,6 +243,23 @@ Value without_axes(const Value& kept, const Axes& axes, bool keepdims) {
   return reshape(kept, reduced(kept.shape(), normal_axes("reduction", axes, kept.rank()), false));
 }
 
+Value mean_square_deviation(const Value& x, const Axes& axes, bool keepdims, double correction) {
+  Value deviation = square(x - mean(x, axes, true));
+  if (correction == 0) return mean(deviation, axes, keepdims);
+  Value total = sum(deviation, axes, keepdims);
+  double count = static_cast<double>(x.type().elements()) /
+                 static_cast<double>(std::max<std::int64_t>(1, total.type().elements()));
+  return total / std::max(0.0, count - correction);  // as NumPy, infinite where too few are left
+}
+
+// The largest element is taken out first. Where it is infinite a huge number stands for it, so that no inf - inf
+// arises.
+Value stable_logsumexp(const Value& x, const Axes& axes, bool keepdims) {
+  double huge = x.dtype() == DType::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  Value largest = clamp(stop_gradient(max(x, axes, true)), -huge, huge);
+  return without_axes(log(sum(exp(x - largest), axes, true)) + largest, axes, keepdims);
+}
+
 }  // namespace
 
 std::span<const Op> reduce_ops() { return reduce_table; }
@@ -261,24 +279,15 @@ Value all(const Value& x, const Axes& axes, bool keepdims) { return reduce("all"
 
 Value var(const Value& x) { return var(x, all_axes(x)); }
 Value var(const Value& x, const Axes& axes, bool keepdims, double correction) {
-  Value deviation = square(x - mean(x, axes, true));
-  if (correction == 0) return mean(deviation, axes, keepdims);
-  Value total = sum(deviation, axes, keepdims);
-  double count = static_cast<double>(x.type().elements()) /
-                 static_cast<double>(std::max<std::int64_t>(1, total.type().elements()));
-  return total / (count - correction);
+  return as_told_by("var", [&] { return mean_square_deviation(x, axes, keepdims, correction); });
 }
 Value std_deviation(const Value& x, const Axes& axes, bool keepdims, double correction) {
-  return sqrt(var(x, axes, keepdims, correction));
+  return as_told_by("std_deviation", [&] { return sqrt(var(x, axes, keepdims, correction)); });
 }
 
 Value logsumexp(const Value& x) { return logsumexp(x, all_axes(x)); }
-// The largest element is taken out first. Where it is infinite a huge number stands for it, so that no inf - inf
-// arises.
 Value logsumexp(const Value& x, const Axes& axes, bool keepdims) {
-  double huge = x.dtype() == DType::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-  Value largest = clamp(stop_gradient(max(x, axes, true)), -huge, huge);
-  return without_axes(log(sum(exp(x - largest), axes, true)) + largest, axes, keepdims);
+  return as_told_by("logsumexp", [&] { return stable_logsumexp(x, axes, keepdims); });
 }
 
 }  // namespace reprise

@@ -156,7 +156,7 @@ Value upsample_nearest(const Value& x, std::int64_t factor) {
   if (factor < 1) fail("[upsample_nearest] factor {}: give 1 or more", factor);
   std::vector<std::int64_t> size;
   for (int d = 2; d < x.rank(); ++d) size.push_back(x.shape()[d] * factor);
-  return resize(x, size, {.linear = false, .half_pixel = false});
+  return as_told_by("upsample_nearest", [&] { return resize(x, size, {.linear = false, .half_pixel = false}); });
 }
 
 }  // namespace reprise

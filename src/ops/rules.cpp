@@ -2,14 +2,18 @@
 #include "ops/rules.h"
 
 #include <algorithm>
+#include <typeinfo>
 
 #include "base/error.h"
+#include "graph/text.h"
 #include "reprise/ops.h"
+#include "tensor/dispatch.h"
 
 namespace reprise {
 
 void expect_arity(const Signature& s, int count) {
-  if (s.arity() != count) fail("[{}] takes {} input{}, not {}", s.name(), count, count == 1 ? "" : "s", s.arity());
+  if (s.arity() != count)
+    fail("[{}] was given {} input{}: it takes {}", s.name(), s.arity(), s.arity() == 1 ? "" : "s", count);
 }
 
 void expect_float(const Signature& s, int input) {
@@ -88,7 +92,9 @@ Shape broadcast(std::string_view who, const Shape& a, const Shape& b) {
 }
 
 int normal_axis(std::string_view who, std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank) fail("[{}] axis {} does not exist in {} dimensions", who, axis, rank);
+  if (rank == 0) fail("[{}] axis {} does not exist: a scalar has none", who, axis);
+  if (axis < -rank || axis >= rank)
+    fail("[{}] axis {} does not exist in {} dimensions: axes go from {} to {}", who, axis, rank, -rank, rank - 1);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -96,8 +102,40 @@ std::vector<int> normal_axes(std::string_view who, const std::vector<std::int64_
   std::vector<int> normal;
   for (std::int64_t axis : axes) normal.push_back(normal_axis(who, axis, rank));
   std::ranges::sort(normal);
-  if (std::ranges::adjacent_find(normal) != normal.end()) fail("[{}] an axis is named twice", who);
+  if (auto twice = std::ranges::adjacent_find(normal); twice != normal.end())
+    fail("[{}] axis {} is twice in {}: name each axis once", who, *twice, to_string(Attribute(axes)));
   return normal;
+}
+
+Shape shape_attribute(const Signature& s) {
+  return as_told_by(s.name(), [&] { return Shape(s.integers("shape")); });
+}
+
+DType dtype_attribute(const Signature& s) {
+  return as_told_by(s.name(), [&] { return parse_dtype(s.text("dtype")); });
+}
+
+namespace {
+
+// "[max] axis 1 is empty" told by logsumexp is "[logsumexp] axis 1 is empty".
+std::string retold(std::string_view who, std::string_view what) {
+  std::size_t end = what.starts_with('[') && !what.starts_with("[internal]") ? what.find("] ") : std::string::npos;
+  return fmt::format("[{}] {}", who, end == std::string::npos ? what : what.substr(end + 2));
+}
+
+}  // namespace
+
+void rethrow_as_told_by(std::string_view who) {
+  try {
+    throw;
+  } catch (const BroadcastError& e) {
+    throw BroadcastError(retold(who, e.what()));
+  } catch (const RankError& e) {
+    throw RankError(retold(who, e.what()));
+  } catch (const Error& e) {
+    if (typeid(e) != typeid(Error)) throw;
+    throw Error(retold(who, e.what()));
+  }
 }
 
 Cost moved_bytes(const Signature& s) {
@@ -110,6 +148,11 @@ Cost moved_bytes(const Signature& s) {
 Cost cost_of(const Signature& s) {
   if (s.op.view_of >= 0) return {};
   return s.op.cost ? s.op.cost(s) : moved_bytes(s);
+}
+
+Value number_like(std::string_view who, const Value& x, double value) {
+  expect_holds(who, x.dtype(), value);
+  return scalar_like(x, value);
 }
 
 Value scalar_like(const Value& x, double value) { return Tensor::scalar(value, x.dtype()); }

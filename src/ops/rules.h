@@ -30,6 +30,21 @@ int normal_axis(std::string_view who, std::int64_t axis, int rank);
 /// Axes in any order, each once; sorted. Empty stays empty.
 std::vector<int> normal_axes(std::string_view who, const std::vector<std::int64_t>& axes, int rank);
 
+/// The attributes "shape" and "dtype"; errors name the op.
+Shape shape_attribute(const Signature& s);
+DType dtype_attribute(const Signature& s);
+
+[[noreturn]] void rethrow_as_told_by(std::string_view who);
+/// f(), whose errors are told in the name of the function that was called, not of the ops it is made of.
+template <class F>
+auto as_told_by(std::string_view who, F&& f) {
+  try {
+    return f();
+  } catch (const Error&) {
+    rethrow_as_told_by(who);
+  }
+}
+
 // Costs.
 Cost moved_bytes(const Signature& s);  // no flops, everything read and written once
 template <int flops_per_element>
@@ -42,8 +57,10 @@ Cost per_element(const Signature& s) {
 Cost cost_of(const Signature& s);
 
 // Recording helpers.
-/// A constant scalar of x's dtype, on x's graph.
+/// A constant scalar of x's dtype.
 Value scalar_like(const Value& x, double value);
+/// The same for a number that the user gave to `who`: refused where x's dtype cannot hold it.
+Value number_like(std::string_view who, const Value& x, double value);
 Value full_like(const Value& x, double value);
 Value zeros_like(const Value& x);
 /// Recorded as zeros: the gradient of an output that nobody used.

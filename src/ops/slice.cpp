@@ -37,15 +37,16 @@ void check_cut(const Signature& s, const Shape& whole, int axis, const Cut& cut)
   std::int64_t last = cut.start + (cut.size - 1) * cut.step;
   bool inside = cut.start >= 0 && cut.start < whole[axis] && last >= 0 && last < whole[axis];
   if (cut.size > 0 && !inside)
-    fail("[{}] {} elements from {} in steps of {} leave axis {} of {}", s.name(), cut.size, cut.start, cut.step, axis,
-         to_string(whole));
+    fail("[{}] {} elements from {} in steps of {} leave axis {} of {}: take fewer, or shorter steps", s.name(),
+         cut.size, cut.start, cut.step, axis, to_string(whole));
 }
 
 Region region(const Signature& s, const Shape& whole, const Shape& part) {
   const auto &starts = s.integers("starts"), &steps = s.integers("steps");
   std::size_t rank = static_cast<std::size_t>(whole.rank());
   if (part.rank() != whole.rank() || starts.size() != rank || steps.size() != rank)
-    fail("[{}] starts, steps and sizes must have one number per axis of {}", s.name(), to_string(whole));
+    fail("[{}] {} starts, {} steps and {} sizes for {}: give one of each an axis", s.name(), starts.size(),
+         steps.size(), part.rank(), to_string(whole));
   Region r{0, whole.strides()};
   for (int axis = 0; axis < whole.rank(); ++axis) {
     Cut cut{starts[static_cast<std::size_t>(axis)], part[axis], steps[static_cast<std::size_t>(axis)]};
@@ -60,7 +61,7 @@ const Op slice_table[] = {
     {.name = "slice",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       Shape part(s.integers("sizes"));
+       Shape part = as_told_by(s.name(), [&] { return Shape(s.integers("sizes")); });
        region(s, s.in().shape, part);
        return {{s.in().dtype, part}};
      },
@@ -82,9 +83,10 @@ const Op slice_table[] = {
     {.name = "place",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       Shape whole(s.integers("shape"));
+       Shape whole = shape_attribute(s);
        region(s, whole, s.in().shape);
-       if (std::ranges::count(s.integers("steps"), 0) > 0) fail("[place] step 0 would write one place twice");
+       if (std::ranges::count(s.integers("steps"), 0) > 0)
+         fail("[place] step 0 would write one place twice: use a positive or negative one");
        return {{s.in().dtype, whole}};
      },
      .forward = [](const Signature& s) -> Kernel {
@@ -132,7 +134,8 @@ Value narrow(const Value& x, std::int64_t axis, std::int64_t start, std::int64_t
   int at = normal_axis("narrow", axis, x.rank());
   std::int64_t size = x.shape()[at], from = start < 0 ? start + size : start;
   if (from < 0 || length < 0 || length > size - from)
-    fail("[narrow] {} elements from {} on do not exist along axis {} of {}", length, start, at, to_string(x.type()));
+    fail("[narrow] {} elements from {} on do not exist along axis {} of {}: take fewer, or begin earlier", length,
+         start, at, to_string(x.type()));
   return slice(x, at, from, from + length);
 }
 
@@ -140,7 +143,8 @@ Value select(const Value& x, std::int64_t axis, std::int64_t index) {
   int at = normal_axis("select", axis, x.rank());
   std::int64_t size = x.shape()[at];
   if (index < -size || index >= size)
-    fail("[select] index {} does not exist along axis {} of {}", index, at, to_string(x.type()));
+    fail("[select] index {} does not exist along axis {} of {}: indices go from {} to {}", index, at,
+         to_string(x.type()), -size, size - 1);
   return squeeze(narrow(x, at, index < 0 ? index + size : index, 1), {at});
 }
 

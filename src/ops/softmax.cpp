@@ -31,7 +31,9 @@ std::vector<Type> along_type(const Signature& s) {
 std::vector<Type> gradient_type(const Signature& s) {
   expect_arity(s, 2);
   expect_float(s);
-  if (s.in(0) != s.in(1)) fail("[{}] {} and {} must be of one type", s.name(), to_string(s.in(0)), to_string(s.in(1)));
+  if (s.in(0) != s.in(1))
+    fail("[{}] {} and {} must be of one type: cast or reshape one of them", s.name(), to_string(s.in(0)),
+         to_string(s.in(1)));
   normal_axis(s.name(), s.integer("axis"), s.in().shape.rank());
   return {s.in()};
 }

@@ -42,7 +42,8 @@ Kernel triangle_kernel(const Signature& s) {
 std::vector<Type> triangle_type(const Signature& s) {
   expect_arity(s, 1);
   s.integer("offset");
-  if (s.in().shape.rank() < 2) fail("[{}] needs at least two dimensions, input is {}", s.name(), to_string(s.in()));
+  if (s.in().shape.rank() < 2)
+    fail("[{}] input {} is no matrix: it needs two dimensions or more", s.name(), to_string(s.in()));
   return {s.in()};
 }
 

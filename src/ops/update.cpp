@@ -35,9 +35,9 @@ std::vector<Type> update_types(const Signature& s) {
            to_string(s.in(0)));
   const Type& rate = s.in(changing + 1);
   if (rate.shape.rank() != 0 || (rate.dtype != DType::f32 && rate.dtype != DType::f64))
-    fail("[{}] the learning rate must be f32[] or f64[], it is {}", s.name(), to_string(rate));
+    fail("[{}] the learning rate does not fit: it must be f32[] or f64[], it is {}", s.name(), to_string(rate));
   if (s.in(changing + 2) != Type{DType::i64, {}})
-    fail("[{}] the step must be i64[], it is {}", s.name(), to_string(s.in(changing + 2)));
+    fail("[{}] the step does not fit: it must be i64[], it is {}", s.name(), to_string(s.in(changing + 2)));
   return std::vector<Type>(changing, s.in(0));
 }
 
@@ -252,7 +252,8 @@ const Op update_table[] = {
     {.name = "assign",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 2);
-       if (s.in(0) != s.in(1)) fail("[assign] {} cannot take over {}", to_string(s.in(0)), to_string(s.in(1)));
+       if (s.in(0) != s.in(1))
+         fail("[assign] {} cannot take over {}: they must be of one type", to_string(s.in(0)), to_string(s.in(1)));
        return {s.in(0)};
      },
      .forward = [](const Signature& s) -> Kernel {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/text.h"
 #include "ops/registry.h"
 #include "ops/rules.h"
 #include "reprise/ops.h"
@@ -14,10 +15,10 @@ const Op view_table[] = {
     {.name = "reshape",
      .infer = [](const Signature& s) -> std::vector<Type> {
        expect_arity(s, 1);
-       Shape shape(s.integers("shape"));
+       Shape shape = shape_attribute(s);
        if (shape.elements() != s.in().elements())
-         fail("[reshape] {} has {} elements, {} has {}", to_string(s.in()), s.in().elements(), to_string(shape),
-              shape.elements());
+         fail("[reshape] {} has {} elements, {} has {}: both must have as many", to_string(s.in()), s.in().elements(),
+              to_string(shape), shape.elements());
        return {{s.in().dtype, shape}};
      },
      .gradient = [](const Call& c, const Values& dy) -> Values { return {reshape(dy[0], c.in().shape())}; },
@@ -41,6 +42,8 @@ Shape completed(const Value& x, std::span<const std::int64_t> sizes) {
   Shape shape;
   int unknown = -1;
   for (std::int64_t size : sizes) {
+    if (size < -1)
+      fail("[reshape] size {} is negative: sizes are 0 or more, one may be -1 to follow from the others", size);
     if (size == -1 && unknown >= 0) fail("[reshape] two sizes are -1: at most one can follow from the others");
     if (size == -1) unknown = shape.rank();
     shape.push_back(size == -1 ? 1 : size);
@@ -48,7 +51,8 @@ Shape completed(const Value& x, std::span<const std::int64_t> sizes) {
   if (unknown < 0) return shape;
   std::int64_t rest = shape.elements();
   if (rest == 0 || x.type().elements() % rest != 0)
-    fail("[reshape] no size for -1 turns {} into the shape asked for", to_string(x.type()));
+    fail("[reshape] no size for -1 turns {} into {}: the others must divide {} elements", to_string(x.type()),
+         to_string(Attribute(std::vector(sizes.begin(), sizes.end()))), x.type().elements());
   shape[unknown] = x.type().elements() / rest;
   return shape;
 }

@@ -13,7 +13,7 @@ Shape part(const std::vector<std::int64_t>& numbers, int from, int count) {
 std::vector<std::int64_t> checked(const Signature& s, std::string_view name, int count, std::int64_t lowest) {
   const auto& numbers = s.integers(name);
   if (static_cast<int>(numbers.size()) != count)
-    fail("[{}] {} has {} numbers; {} are needed for {}", s.name(), name, numbers.size(), count, to_string(s.in()));
+    fail("[{}] {} has {} numbers: {} are needed for {}", s.name(), name, numbers.size(), count, to_string(s.in()));
   for (std::int64_t n : numbers)
     if (n < lowest || n > 1 << 24) fail("[{}] {} holds {}: give {} or more", s.name(), name, n, lowest);
   return numbers;

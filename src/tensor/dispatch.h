@@ -2,6 +2,10 @@
 // From a dtype known at run time to a type known at compile time.
 #pragma once
 
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
@@ -48,7 +52,33 @@ decltype(auto) with_number(std::string_view who, DType dtype, F&& f) {
   fail("[{}] computes in f32, f64, i32 and i64, not in {}: cast first", who, to_string(dtype));
 }
 
-/// One element converted: to an integer toward zero, to bool by "is not zero", to f16 and bf16 to nearest even.
+/// Refuses, in the name of `who`, a number that integers or bool of this dtype cannot hold: a fraction, or one out of
+/// range. Floats hold every number.
+void expect_holds(std::string_view who, DType dtype, double value);
+
+/// The nearer float, but an inexact one always has an odd last bit: rounding it once more, to fewer bits, then gives
+/// what rounding x directly would (Boldo and Melquiond, "When double rounding is odd").
+template <class From>
+float round_to_odd(From x) {
+  using Wide = std::conditional_t<std::is_same_v<From, std::int64_t>, long double, double>;  // holds both exactly
+  float nearest = static_cast<float>(x);
+  Wide error = static_cast<Wide>(x) - static_cast<Wide>(nearest);
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (error == 0 || error != error || bits % 2 == 1) return nearest;
+  bool too_large = (error < 0) != (bits >> 31 == 1);
+  return std::bit_cast<float>(too_large ? bits - 1 : bits + 1);
+}
+
+/// Toward zero; beyond the integers' range its end, NaN to 0.
+template <class To, class From>
+To to_integer(From x) {
+  constexpr auto least = static_cast<From>(std::numeric_limits<To>::min());  // a power of two: exact
+  if (x >= least && x < -least) return static_cast<To>(x);
+  return x != x ? To(0) : x < 0 ? std::numeric_limits<To>::min() : std::numeric_limits<To>::max();
+}
+
+/// One element converted: to an integer toward zero and within its range, to bool by "is not zero", to f16 and bf16 to
+/// nearest even, in one rounding.
 template <class To, class From>
 To convert(From x) {
   if constexpr (std::is_same_v<To, From>)
@@ -56,9 +86,11 @@ To convert(From x) {
   else if constexpr (std::is_same_v<From, f16> || std::is_same_v<From, bf16>)
     return convert<To>(static_cast<float>(x));
   else if constexpr (std::is_same_v<To, f16> || std::is_same_v<To, bf16>)
-    return To(static_cast<float>(x));
+    return To(std::is_same_v<From, float> ? static_cast<float>(x) : round_to_odd(x));
   else if constexpr (std::is_same_v<To, bool>)
     return x != From(0);
+  else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
+    return to_integer<To>(x);
   else
     return static_cast<To>(x);
 }

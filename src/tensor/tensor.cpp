@@ -42,6 +42,7 @@ Tensor Tensor::zeros(const Type& type) {
 }
 
 Tensor Tensor::full(const Type& type, double value) {
+  expect_holds("Tensor::full", type.dtype, value);
   Tensor t = empty(type);
   with_dtype(type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
 #include "reprise/tensor.h"
+#include "tensor/dispatch.h"
 
 namespace reprise {
 namespace {
@@ -30,9 +32,26 @@ DType parse_dtype(std::string_view name) {
   fail("'{}' is not a dtype: use f32, f64, i32, i64, bool, f16 or bf16", name);
 }
 
+void expect_holds(std::string_view who, DType dtype, double value) {
+  if (is_float(dtype)) return;
+  auto holds = [value](std::int64_t low, std::int64_t high) {
+    double past = static_cast<double>(high / 2 + 1) * 2;  // high is odd: exact where high itself is not
+    return value >= static_cast<double>(low) && value < past && std::trunc(value) == value;
+  };
+  std::int64_t low = 0, high = 1;
+  if (dtype == DType::i32)
+    low = std::numeric_limits<std::int32_t>::min(), high = std::numeric_limits<std::int32_t>::max();
+  if (dtype == DType::i64)
+    low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
+  if (!holds(low, high))
+    fail(
+        "[{}] {} is not among the whole numbers from {} to {} that {} holds: cast to f32 or f64 first, or give another",
+        who, value, low, high, to_string(dtype));
+}
+
 void Shape::refuse(std::int64_t size) const {
-  if (rank_ == max_rank) fail("[shape] more than {} dimensions", max_rank);
-  fail("[shape] size {} of dimension {} is negative", size, rank_);
+  if (rank_ == max_rank) fail("[shape] more than {0} dimensions: reshape to {0} or fewer", max_rank);
+  fail("[shape] size {} of dimension {} is negative: give 0 or more", size, rank_);
 }
 
 std::int64_t Shape::elements() const {
@@ -44,7 +63,7 @@ std::int64_t Shape::elements() const {
   }
   // Eight bytes an element must still be countable.
   if (overflows || count > std::numeric_limits<std::int64_t>::max() / 8)
-    fail("[shape] {} has too many elements", to_string(*this));
+    fail("[shape] {} has too many elements: their bytes must be countable in 63 bits", to_string(*this));
   return count;
 }
 

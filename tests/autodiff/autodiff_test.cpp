@@ -93,6 +93,24 @@ TEST(Vjp, MultipliesTheJacobianBySeeds) {
   EXPECT_EQ(r.gradients[1].to_vector<float>(), (std::vector<float>{102, 1030}));
 }
 
+TEST(Grad, OfAnIntegerIsRefusedAndSaysWhatToDo) {
+  Tensor x{1, 2}, index = Tensor{1, 0}.to(DType::i64);
+  auto f = [](const Value& v, const Value& i) { return sum(gather(v, i, 0)); };
+  EXPECT_EQ(message_of([&] {
+              grad(f, {0, 1})(x, index);
+            }),
+            "[grad] i64[2] has no gradient (number 1 of those asked for): leave it out, or cast it to a float first");
+  EXPECT_EQ(grad(f)(x, index).to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST(Vjp, LeavesTheGradientsOfIntegersEmpty) {
+  Function f = [](const Values& v) -> Values { return {gather(v[1], v[0], 0)}; };
+  Vjp r = vjp(f, {Tensor{1, 1}.to(DType::i64), Tensor{5, 7}}, {Tensor{1, 10}});
+  ASSERT_EQ(r.gradients.size(), 2u);
+  EXPECT_EQ(r.gradients[0].elements(), 0);
+  EXPECT_EQ(r.gradients[1].to_vector<float>(), (std::vector<float>{0, 11}));
+}
+
 TEST(CheckGradient, AcceptsARightOneAndExplainsAWrongOne) {
   static const Op wrong = {.name = "wrong",
                            .infer = [](const Signature& s) -> std::vector<Type> { return {s.in()}; },

@@ -196,6 +196,8 @@ TEST(Profile, RefusesAFileThatIsNone) {
   std::string path = folder.path() + "/profile";
   std::ofstream(path) << "something else\n";
   EXPECT_NE(message_of([&] { Profile::load(path); }).find("is not a profile"), std::string::npos);
+  EXPECT_EQ(message_of([] { Profile::load("no-such-file"); }),
+            "[profile] cannot read 'no-such-file': save one there first, or measure anew");
   std::ofstream(path) << "reprise profile 1\nfast tanh\n";
   EXPECT_NE(message_of([&] { Profile::load(path); }).find("has a line"), std::string::npos);
   EXPECT_THROW(Profile::load(folder.path() + "/none"), Error);

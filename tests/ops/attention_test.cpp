@@ -48,14 +48,16 @@ TEST(MultiHeadAttention, ProjectsAttendsAndProjectsBack) {
 }
 
 TEST(MultiHeadAttention, RefusesHeadsThatDoNotDivideTheWidth) {
-  EXPECT_EQ(error_of([] {
-              run(
-                  [](const Values& x) -> Values {
-                    return {multi_head_attention(x[0], {.query = x[1], .key = x[1], .value = x[1], .out = x[1]}, 3)};
-                  },
-                  {ramp({2, 5, 8}, 0.1), ramp({8, 8}, 0.2)});
-            }),
-            "[multi_head_attention] f32[2,5,8] must be [batch,tokens,width] with a width that 3 heads divide");
+  EXPECT_EQ(
+      error_of([] {
+        run(
+            [](const Values& x) -> Values {
+              return {multi_head_attention(x[0], {.query = x[1], .key = x[1], .value = x[1], .out = x[1]}, 3)};
+            },
+            {ramp({2, 5, 8}, 0.1), ramp({8, 8}, 0.2)});
+      }),
+      "[multi_head_attention] f32[2,5,8] does not part into heads: it must be [batch,tokens,width] with a width that 3 "
+      "heads divide");
 }
 
 TEST(AttentionOp, NeverHoldsTheSquareOfTheSequence) {

@@ -32,11 +32,11 @@ TEST(ConvOp, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of([] {
               conv_shape({2, 3, 4}, {4, 2, 3}, {});
             }),
-            "[conv] input 1 is f32[4,2,3]; with f32[2,3,4] and these attributes it must have shape [4,3,3]");
+            "[conv] input 1 is f32[4,2,3]: with f32[2,3,4] and these attributes it must have shape [4,3,3]");
   EXPECT_EQ(error_of([] {
               conv_shape({2, 3, 4}, {4, 1, 3}, {.groups = 2});
             }),
-            "[conv] 2 groups do not divide 3 input and 4 output channels");
+            "[conv] 2 groups do not divide 3 input and 4 output channels: take a common divisor");
   EXPECT_EQ(error_of([] {
               conv_shape({2, 3, 4, 4}, {4, 3, 3, 3}, {.strides = {1, 2, 3}});
             }),
@@ -44,7 +44,9 @@ TEST(ConvOp, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of([] {
               conv_shape({2, 3}, {4, 3}, {});
             }),
-            "[conv] input f32[2,3] needs the form [n,channels,spatial...] with one to three spatial dimensions");
+            "[conv] input f32[2,3] is no signal or image: it needs the form [n,channels,spatial...] with one to three "
+            "spatial "
+            "dimensions");
 }
 
 TEST(ConvTranspose, UndoesTheShapeOfAStridedConvolution) {
@@ -61,7 +63,7 @@ TEST(ConvTranspose, RefusesOutputPaddingPastTheStride) {
               run([](const Values& v) -> Values { return {conv_transpose(v[0], v[1], {.output_padding = {1}})}; },
                   {Tensor{1, 2}.reshape({1, 1, 2}), Tensor{1, 2}.reshape({1, 1, 2})});
             }),
-            "[conv_transpose] output padding 1 must be at least 0 and less than the stride 1 or the dilation 1");
+            "[conv_transpose] output_padding holds 1: give 0 or more, and less than the stride 1 or the dilation 1");
 }
 
 }  // namespace

@@ -310,11 +310,12 @@ TEST(Einsum, RefusesWithAReason) {
   auto says = [](const std::string& spec, const std::vector<Tensor>& operands) {
     return message([&] { run(spec, operands); });
   };
-  EXPECT_EQ(says("ij,jk", {m}), "[einsum] \"ij,jk\" names 2 operands, 1 were given");
+  EXPECT_EQ(says("ij,jk", {m}), "[einsum] \"ij,jk\" names 2 operands, 1 were given: give one a term");
   EXPECT_EQ(says("i", {m}), "[einsum] \"i\" has 1 labels for operand 0, [2,3]: name every dimension, or use \"...\"");
-  EXPECT_EQ(says("ij->ik", {m}), "[einsum] \"ij->ik\" has label 'k' in its output but in no operand");
-  EXPECT_EQ(says("ij->ii", {m}), "[einsum] \"ij->ii\" has label 'i' twice in its output");
-  EXPECT_EQ(says("i.j", {m}), "[einsum] \"i.j\" has a '.' that is not part of one \"...\" per operand");
+  EXPECT_EQ(says("ij->ik", {m}),
+            "[einsum] \"ij->ik\" has label 'k' in its output but in no operand: drop it, or name it in one");
+  EXPECT_EQ(says("ij->ii", {m}), "[einsum] \"ij->ii\" has label 'i' twice in its output: name each index once");
+  EXPECT_EQ(says("i.j", {m}), "[einsum] \"i.j\" has a '.' alone: write \"...\", once an operand");
   EXPECT_EQ(says("i1", {m}),
             "[einsum] \"i1\" has a '1': labels are letters, \",\" parts operands and \"->\" precedes the output");
   EXPECT_EQ(says("ii", {m}),

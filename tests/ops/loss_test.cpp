@@ -76,7 +76,8 @@ TEST(Loss, CrossEntropyNamesALabelThatIsNoClass) {
             "[cross_entropy] label 3 at position 1 is not a class: there are 3");
   Value x = in[0], wrong = labels({0});
   EXPECT_EQ(error_of([&] { cross_entropy(x, wrong); }),
-            "[cross_entropy] logits f64[2,3] with classes along axis 1 need labels of shape [2], not i64[1]");
+            "[cross_entropy] labels do not fit: logits f64[2,3] with classes along axis 1 need labels of shape [2], "
+            "not i64[1]");
 }
 
 TEST(Loss, GradientsOfAllAgreeWithFiniteDifferences) {
@@ -157,12 +158,13 @@ TEST(Norm, InferenceByTheBatchsStatisticsIsTraining) {
 TEST(Norm, ErrorsNameTheShapeThatWouldFit) {
   Value x = Tensor::zeros({DType::f32, {2, 4, 3}}), w = Tensor::zeros({DType::f32, {5}});
   EXPECT_EQ(error_of([&] { layer_norm(x, w, w); }),
-            "[layer_norm] the weight of f32[2,4,3] must have shape [3], not [5]");
+            "[layer_norm] the weight of f32[2,4,3] does not fit: it must have shape [3], not [5]");
   EXPECT_EQ(error_of([&] { group_norm(x, 3, w, w); }),
-            "[group_norm] 3 groups do not divide the channels of f32[2,4,3]");
+            "[group_norm] 3 groups do not divide the channels of f32[2,4,3]: take a divisor of their number");
   EXPECT_EQ(error_of([&] { batch_norm(x, w, w); }),
-            "[batch_norm] input 1 must have one element a channel of f32[2,4,3], it is f32[5]");
-  EXPECT_EQ(error_of([&] { mse(x, w); }), "[mse] f32[2,4,3] and f32[5] must be of one type");
+            "[batch_norm] input 1 does not fit: it must have one element a channel of f32[2,4,3], it is f32[5]");
+  EXPECT_EQ(error_of([&] { mse(x, w); }),
+            "[mse] f32[2,4,3] and f32[5] must be of one type: cast or reshape one of them");
 }
 
 }  // namespace

@@ -50,6 +50,34 @@ TEST(Integers, WrapAround) {
   EXPECT_EQ(apply([](auto a) { return abs(a); }, least), std::vector<double>{-2147483648.0});
 }
 
+TEST(Integers, TakeOnlyNumbersThatTheirDTypeHolds) {
+  Value x = Tensor{1, 2, 3}.to(DType::i32), wide = Tensor{1, 2, 3}.to(DType::i64),
+        yes = Tensor{1, 0}.to(DType::boolean);
+  std::string rest =
+      " is not among the whole numbers from -2147483648 to 2147483647 that i32 holds: cast to f32 or f64 first, or "
+      "give another";
+  EXPECT_EQ(error_of([&] { x + 0.5; }), "[add] 0.5" + rest);
+  EXPECT_EQ(error_of([&] { 0.5 - x; }), "[subtract] 0.5" + rest);
+  EXPECT_EQ(error_of([&] { x * 1e20; }), "[multiply] 1e+20" + rest);
+  EXPECT_EQ(error_of([&] { x / 2147483648.0; }), "[divide] 2147483648" + rest);
+  EXPECT_EQ(error_of([&] { less(x, 1.5); }), "[less] 1.5" + rest);
+  EXPECT_EQ(error_of([&] { greater(x, NAN); }), "[greater] nan" + rest);
+  EXPECT_EQ(error_of([&] { equal(yes, 300); }),
+            "[equal] 300 is not among the whole numbers from 0 to 1 that bool holds: cast to f32 or f64 first, or give "
+            "another");
+  EXPECT_EQ(error_of([&] { pad(x, {1}, {1}, 0.5); }), "[pad] 0.5" + rest);
+  EXPECT_EQ(error_of([&] { Tensor::full({DType::i32, {2}}, -2147483649.0); }), "[Tensor::full] -2147483649" + rest);
+  EXPECT_NE(error_of([&] { wide + 0x1p63; }), "no error");
+  EXPECT_EQ(error_of([&] { wide + -0x1p63; }), "no error");
+  EXPECT_EQ(error_of([&] { pow(wide, 0.5); }), "[pow] computes in f32 and f64, input 0 is i64[3]: cast it first");
+  auto plus_two = [](const Value& v) { return v + 2.0; };
+  EXPECT_EQ(apply(plus_two, Tensor{1, 2}.to(DType::i32)), (std::vector<double>{3, 4}));
+}
+
+TEST(Var, OfFewerElementsThanTheCorrectionIsInfinite) {
+  EXPECT_EQ(apply([](auto v) { return var(v, {0}, false, 5); }, Tensor{1, 2}), std::vector<double>{inf});
+}
+
 TEST(Divide, HasTheKnownGradients) {
   auto [da, db] = slopes([](auto a, auto b) { return a / b; }, Tensor{6, 10}, Tensor{2, 5});
   expect_near(da, {0.5, 0.2});
@@ -135,13 +163,18 @@ TEST(Reductions, TakeAxesInAnyOrderAndNoAxesAsIdentity) {
 
 TEST(Reductions, RefuseBadRepeatedAndEmptyAxes) {
   Value x = Tensor{{1, 2}, {3, 4}};
-  EXPECT_EQ(error_of([&] { sum(x, {2}); }), "[sum] axis 2 does not exist in 2 dimensions");
-  EXPECT_EQ(error_of([&] { mean(x, {0, -2}); }), "[mean] an axis is named twice");
-  EXPECT_EQ(error_of([&] { prod(x, {0, 0}); }), "[prod] an axis is named twice");
-  EXPECT_EQ(error_of([&] { argmax(x, 5); }), "[argmax] axis 5 does not exist in 2 dimensions");
+  EXPECT_EQ(error_of([&] { sum(x, {2}); }), "[sum] axis 2 does not exist in 2 dimensions: axes go from -2 to 1");
+  EXPECT_EQ(error_of([&] { mean(x, {0, -2}); }), "[mean] axis 0 is twice in [0,-2]: name each axis once");
+  EXPECT_EQ(error_of([&] { prod(x, {0, 0}); }), "[prod] axis 0 is twice in [0,0]: name each axis once");
+  EXPECT_EQ(error_of([&] { argmax(x, 5); }), "[argmax] axis 5 does not exist in 2 dimensions: axes go from -2 to 1");
   Value empty = Tensor::zeros({DType::f32, {2, 0}});
-  EXPECT_EQ(error_of([&] { max(empty, {1}); }), "[max] axis 1 of f32[2,0] is empty: there is no element to choose");
-  EXPECT_EQ(error_of([&] { argmin(empty, 1); }), "[argmin] axis 1 of f32[2,0] is empty: there is no element to choose");
+  EXPECT_EQ(error_of([&] { logsumexp(empty, {1}); }),
+            "[logsumexp] axis 1 of f32[2,0] is empty, there is no element to choose: give it one or more");
+  EXPECT_EQ(error_of([&] { var(x, {1, -1}); }), "[var] axis 1 is twice in [1,-1]: name each axis once");
+  EXPECT_EQ(error_of([&] { max(empty, {1}); }),
+            "[max] axis 1 of f32[2,0] is empty, there is no element to choose: give it one or more");
+  EXPECT_EQ(error_of([&] { argmin(empty, 1); }),
+            "[argmin] axis 1 of f32[2,0] is empty, there is no element to choose: give it one or more");
 }
 
 TEST(ArgMax, GivesTheFirstOfEqualsAndFindsNan) {

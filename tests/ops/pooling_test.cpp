@@ -75,6 +75,25 @@ TEST(Pooling, RefusesWindowsThatDoNotFit) {
             "[max_pool] window 0 of dimension 0 lies in the padding alone: pad 1+1 less, or widen the kernel of 1");
 }
 
+TEST(Pooling, RefusesEmptyWindowsAndSizesInTheNameOfWhatWasCalled) {
+  Value x = line({1, 2, 3});
+  EXPECT_EQ(error_of([&] { max_pool(x, {0}); }), "[max_pool] kernel holds 0: give 1 or more");
+  EXPECT_EQ(error_of([&] {
+              avg_pool(x, {2, 2});
+            }),
+            "[avg_pool] the kernel has 2 numbers: give one, or one per spatial dimension of f32[1,1,3]");
+  EXPECT_EQ(error_of([&] { adaptive_avg_pool(x, {0}); }), "[adaptive_avg_pool] output_size holds 0: give 1 or more");
+  EXPECT_EQ(error_of([&] {
+              adaptive_max_pool(x, {1, 2});
+            }),
+            "[adaptive_max_pool] output_size has 2 numbers: f32[1,1,3] needs 1");
+  EXPECT_EQ(error_of([&] {
+              global_max_pool(Tensor{1, 2});
+            }),
+            "[global_max_pool] [2] is no signal or image: it needs the form [n,channels,spatial...] with one to three "
+            "spatial dimensions");
+}
+
 TEST(Resize, RepeatsOrBlendsNeighbours) {
   Tensor x = line({0, 4});
   EXPECT_EQ(apply([](const Value& v) { return upsample_nearest(v, 2); }, x), (std::vector<float>{0, 0, 4, 4}));

@@ -57,13 +57,15 @@ TEST(RandomOps, RefuseWhatIsNoKeyRangeOrProbability) {
               run([](const Values& v) { return random_uniform(v[0], {2}); }, {Tensor{1, 2}});
             }),
             "[random_uniform] the key, input 0, is f32[2]: a key is i64[2]: make one with random_key(seed)");
-  EXPECT_EQ(says([](auto k) { return random_uniform(k, {2}, 1, 1); }), "[random_uniform] there is nothing from 1 to 1");
+  EXPECT_EQ(says([](auto k) { return random_uniform(k, {2}, 1, 1); }),
+            "[random_uniform] there is nothing from 1 to 1: low must be less than high, both finite");
   EXPECT_EQ(says([](auto k) { return random_bernoulli(k, {2}, 1.5); }),
             "[random_bernoulli] p = 1.5 is no probability: it lies between 0 and 1");
   EXPECT_EQ(says([](auto k) { return random_integers(k, {2}, 3, 3); }),
-            "[random_integers] there is nothing from 3 to before 3");
+            "[random_integers] there is nothing from 3 to before 3: low must be less than high");
   EXPECT_EQ(says([](auto k) { return random_normal(k, {2}, 0, -1); }),
-            "[random_normal] mean 0 and deviation -1 describe no distribution");
+            "[random_normal] mean 0 and deviation -1 describe no distribution: give a finite mean and a deviation of 0 "
+            "or more");
   EXPECT_EQ(says([](auto k) { return random_normal(k, {2}, 0, 1, DType::i64); }),
             "[random_normal] draws in dtype f32 and f64, not i64: cast the result");
 }

@@ -194,19 +194,19 @@ TEST(RecurrentNets, RefusesWhatDoesNotFit) {
   EXPECT_EQ(says([](auto& v) {
               return lstm(v[0], {}, {}, {{v[2], v[2], {}, {}}});
             }),
-            "[lstm] the input weight is f32[8,2], not [8,4]");
+            "[lstm] the input weight is f32[8,2]: it must have shape [8,4]");
   EXPECT_EQ(says([](auto& v) {
               return gru(v[0], {}, {{v[1], v[2], {}, {}}});
             }),
-            "[gru] the hidden weight is f32[8,2], not [3·hidden, hidden]");
+            "[gru] the hidden weight is f32[8,2]: it must be [3·hidden, hidden]");
   EXPECT_EQ(says([](auto& v) {
               return lstm(v[1], {}, {}, {{v[1], v[2], {}, {}}});
             }),
-            "[lstm] takes sequences [time, batch, inputs] of at least one step, not f32[8,4]");
+            "[lstm] x is f32[8,4]: it takes sequences [time, batch, inputs] of at least one step");
   EXPECT_EQ(says([](auto& v) {
               return lstm(v[0], v[0], {}, {{v[1], v[2], {}, {}}});
             }),
-            "[lstm] an initial state is f32[3,2,4], not [1,2,2]");
+            "[lstm] an initial state is f32[3,2,4]: it must have shape [1,2,2]");
   EXPECT_EQ(says([](auto& v) {
               return rnn(v[0], {}, {{v[1], v[2], {}, {}}}, {.activation = "gelu"});
             }),

@@ -54,7 +54,8 @@ TEST(Views, RefuseWhatDoesNotFit) {
   Tensor x = counted({2, 3});
   EXPECT_EQ(refusal([](auto v) { return squeeze(v, {1}); }, x),
             "[squeeze] axis 1 of f32[2,3] has size 3, not 1: select or slice it");
-  EXPECT_EQ(refusal([](auto v) { return unsqueeze(v, {5}); }, x), "[unsqueeze] axis 5 does not exist in 3 dimensions");
+  EXPECT_EQ(refusal([](auto v) { return unsqueeze(v, {5}); }, x),
+            "[unsqueeze] axis 5 does not exist in 3 dimensions: axes go from -3 to 2");
   EXPECT_EQ(refusal([](auto v) { return flatten(v, 1, 0); }, x),
             "[flatten] axis 1 comes after axis 0: name the first one first");
   EXPECT_EQ(refusal(
@@ -62,7 +63,20 @@ TEST(Views, RefuseWhatDoesNotFit) {
                   return reshape(v, {4, -1});
                 },
                 x),
-            "[reshape] no size for -1 turns f32[2,3] into the shape asked for");
+            "[reshape] no size for -1 turns f32[2,3] into [4,-1]: the others must divide 6 elements");
+  EXPECT_EQ(refusal(
+                [](auto v) {
+                  return reshape(v, std::vector<std::int64_t>{-2, 3});
+                },
+                x),
+            "[reshape] size -2 is negative: sizes are 0 or more, one may be -1 to follow from the others");
+  EXPECT_EQ(refusal(
+                [](auto v) {
+                  return split(v, std::vector<std::int64_t>{-1, 4}, 1)[0];
+                },
+                x),
+            "[split] sizes [-1,4] hold -1: give each part 0 elements or more");
+  EXPECT_EQ(refusal([](auto) { return concat({}, 0); }, x), "[concat] there is no part: give one or more");
 }
 
 TEST(Transpose, ReordersAndSwaps) {
@@ -74,7 +88,7 @@ TEST(Transpose, ReordersAndSwaps) {
                   return transpose(v, {0, 0});
                 },
                 x),
-            "[transpose] order [0,0] does not name each of the 2 axes of f32[2,3] once");
+            "[transpose] order [0,0] is not complete: name each of the 2 axes of f32[2,3] once");
 }
 
 TEST(Slice, FollowsPythonsRules) {
@@ -94,9 +108,9 @@ TEST(Slice, NarrowAndSelectRefuseWhatDoesNotExist) {
   EXPECT_EQ(numbers([](auto v) { return select(v, 1, -1); }, x), (Numbers{2, 5}));
   EXPECT_EQ(numbers([](auto v) { return narrow(v, 1, 1, 2); }, x), (Numbers{1, 2, 4, 5}));
   EXPECT_EQ(refusal([](auto v) { return select(v, 1, 3); }, x),
-            "[select] index 3 does not exist along axis 1 of f32[2,3]");
+            "[select] index 3 does not exist along axis 1 of f32[2,3]: indices go from -3 to 2");
   EXPECT_EQ(refusal([](auto v) { return narrow(v, 0, 1, 2); }, x),
-            "[narrow] 2 elements from 1 on do not exist along axis 0 of f32[2,3]");
+            "[narrow] 2 elements from 1 on do not exist along axis 0 of f32[2,3]: take fewer, or begin earlier");
 }
 
 TEST(Concat, JoinsAndSplitParts) {
@@ -121,7 +135,7 @@ TEST(Concat, RefusesWhatDoesNotFit) {
                   return split(v, {1, 1}, 1)[0];
                 },
                 x),
-            "[split] sizes [1,1] do not add up to axis 1 of f32[2,3]");
+            "[split] sizes [1,1] do not add up to axis 1 of f32[2,3]: they must make 3 together");
   EXPECT_EQ(refusal([](auto v) { return split(v, 2, 1)[0]; }, x),
             "[split] f32[2,3] does not part into 2 equal parts along axis 1: give their sizes");
   EXPECT_EQ(refusal(
@@ -142,7 +156,7 @@ TEST(Pad, FillsMirrorsAndRepeats) {
 TEST(Pad, RefusesWhatItCannotShow) {
   Tensor x = counted({3});
   EXPECT_EQ(refusal([](auto v) { return pad(v, {3}, {0}, "reflect"); }, x),
-            "[pad] axis 0 of [3] is too short for reflect pads of 3 and 0");
+            "[pad] axis 0 of [3] is too short for reflect pads of 3 and 0: pad less, or with a constant");
   EXPECT_EQ(refusal([](auto v) { return pad(v, {1}, {0}, "wrap"); }, x),
             "[pad] there is no mode 'wrap': use constant, reflect or edge");
   EXPECT_EQ(refusal([](auto v) { return pad(v, {-1}, {0}, 0.0); }, x),
@@ -168,7 +182,7 @@ TEST(Rearrange, TilesRepeatsFlipsAndShuffles) {
   EXPECT_EQ(numbers([](auto v) { return space_to_depth(depth_to_space(v, 2), 2); }, counted({2, 8, 3, 2})),
             counted({2, 8, 3, 2}).to_vector<double>());
   EXPECT_EQ(refusal([](auto v) { return pixel_shuffle(v, 3); }, image),
-            "[pixel_shuffle] axis 1 of f32[1,4,1,2] is not a multiple of 9");
+            "[pixel_shuffle] axis 1 of f32[1,4,1,2] is not a multiple of 9: pad it, or take another factor");
 }
 
 TEST(Diagonal, ReadsTracesAndTriangles) {

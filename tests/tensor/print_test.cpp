@@ -60,6 +60,11 @@ Tensor random_array(Random& random) {
   return Tensor::from(values, shape).to(dtype);
 }
 
+TEST(Print, ANaNHasNoSign) {
+  EXPECT_EQ(to_string(Tensor{-NAN, -1}), "[nan -1.]");
+  EXPECT_EQ(to_string(Tensor::scalar(-NAN, DType::f64)), "nan");
+}
+
 TEST(Print, AgreesWithNumPyOnRandomArrays) {
   REPRISE_NEEDS_NUMPY();
   Random random(20);

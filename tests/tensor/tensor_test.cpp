@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/random.h"
 #include "checkpoint/messages.h"
 #include "reprise/tensor.h"
 
@@ -50,6 +51,54 @@ TEST(Tensor, ConvertsTowardZeroToBoolAndToNearestEven) {
             (std::vector<float>{2048, 2052, std::numeric_limits<float>::infinity()}));
   EXPECT_EQ(Tensor::scalar(257, DType::f64).to(DType::bf16).item(), 256);
   EXPECT_TRUE(std::isnan(Tensor::scalar(NAN).to(DType::f16).to(DType::f64).item()));
+}
+
+TEST(Tensor, NumbersBeyondAnIntegersRangeConvertToItsEnd) {
+  Tensor t = Tensor::from(std::vector<double>{1e20, -1e20, INFINITY, NAN, 2147483647.9}, {5});
+  EXPECT_EQ(t.to(DType::i32).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{2147483647, -2147483648, 2147483647, 0, 2147483647}));
+  EXPECT_EQ(t.to(DType::f32).to(DType::i64).to_vector<std::int64_t>()[0], std::numeric_limits<std::int64_t>::max());
+}
+
+// The nearest of all values to x, the even one of two; exact, as the differences of close doubles are.
+template <class Half>
+std::uint16_t rounded_once(double x) {
+  std::uint16_t best = 0;
+  double best_distance = INFINITY;
+  for (std::uint32_t bits = 0; bits < 0x8000; ++bits) {
+    Half h;
+    h.bits = static_cast<std::uint16_t>(bits);
+    double candidate = static_cast<double>(static_cast<float>(h));
+    if (!std::isfinite(candidate)) break;
+    double distance = std::abs(candidate - x);
+    if (distance < best_distance || (distance == best_distance && bits % 2 == 0))
+      best = h.bits, best_distance = distance;
+  }
+  return best;
+}
+
+template <class Half>
+void expect_one_rounding(double x) {
+  EXPECT_EQ(Tensor::scalar(x, DType::f64).to(dtype_of<Half>).template span<Half>()[0].bits, rounded_once<Half>(x)) << x;
+}
+
+TEST(Tensor, ConvertsFromF64To16BitsInOneRounding) {
+  // Just above and below ties, nearer to them than a float can tell: two roundings would go to the even neighbour.
+  for (double tie : {1 + 0x1p-11, 1 + 3 * 0x1p-11, 0x1p-24 * 1.5, 0x1p-25, 1000.25, 2049.0})
+    for (double off : {-0x1p-40, 0.0, 0x1p-40}) expect_one_rounding<f16>(tie * (1 + off));
+  for (double tie : {1 + 0x1p-8, 1 + 3 * 0x1p-8, 257.0, 0x1p-133 * 1.5, 0x1p-134})
+    for (double off : {-0x1p-40, 0.0, 0x1p-40}) expect_one_rounding<bf16>(tie * (1 + off));
+  Random random(5);
+  for (int i = 0; i < 100; ++i) {
+    double x = std::exp2(random.uniform(-26, 15.9));
+    expect_one_rounding<f16>(x);
+    expect_one_rounding<bf16>(x);
+  }
+  EXPECT_EQ(Tensor::scalar(1e300, DType::f64).to(DType::bf16).item(), INFINITY);
+  EXPECT_EQ(Tensor::scalar(-65519.999999999, DType::f64).to(DType::f16).item(), -65504);
+  std::int64_t above_tie = (std::int64_t{257} << 40) + 1;  // a float would lose the 1
+  EXPECT_EQ(Tensor::from(std::vector{above_tie, -above_tie}, {2}).to(DType::bf16).to_vector<double>(),
+            (std::vector<double>{258 * 0x1p40, -258 * 0x1p40}));
 }
 
 TEST(Tensor, EveryDTypeConvertsToEveryOther) {

@@ -33,12 +33,13 @@ TEST(Shape, CountsElementsAndStrides) {
 }
 
 TEST(Shape, RefusesNegativeTooManyAndTooLarge) {
-  EXPECT_EQ(message([] { Shape({2, -1}); }), "[shape] size -1 of dimension 1 is negative");
-  EXPECT_EQ(message([] { Shape(std::vector<std::int64_t>(13, 1)); }), "[shape] more than 12 dimensions");
+  EXPECT_EQ(message([] { Shape({2, -1}); }), "[shape] size -1 of dimension 1 is negative: give 0 or more");
+  EXPECT_EQ(message([] { Shape(std::vector<std::int64_t>(13, 1)); }),
+            "[shape] more than 12 dimensions: reshape to 12 or fewer");
   EXPECT_EQ(message([] {
               Shape({1 << 30, 1 << 30, 16}).elements();
             }),
-            "[shape] [1073741824,1073741824,16] has too many elements");
+            "[shape] [1073741824,1073741824,16] has too many elements: their bytes must be countable in 63 bits");
   EXPECT_EQ(Shape({1 << 30, 1 << 30, 16, 0}).elements(), 0);
 }
 
@@ -51,7 +52,7 @@ TEST(Type, RefusesWhatIsNoType) {
   for (const char* bad : {"f32", "f32[", "f32[2", "f32[2,]", "f32[,2]", "f32[a]", "f32[2 3]", "[2]", ""})
     EXPECT_THROW(parse_type(bad), Error) << bad;
   EXPECT_EQ(message([] { parse_type("f32[2,x]"); }), "'f32[2,x]' is not a type: write e.g. f32[2,3]");
-  EXPECT_EQ(message([] { parse_type("f32[-2]"); }), "[shape] size -2 of dimension 0 is negative");
+  EXPECT_EQ(message([] { parse_type("f32[-2]"); }), "[shape] size -2 of dimension 0 is negative: give 0 or more");
 }
 
 }  // namespace
