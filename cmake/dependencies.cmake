@@ -26,3 +26,5 @@ reprise_find(reprise_dnnl dnnl oneapi/dnnl/dnnl.hpp)
 reprise_find(reprise_openblas openblas cblas.h openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp)
 reprise_find(reprise_zstd zstd zstd.h)
 reprise_find(reprise_xxhash xxhash xxhash.h)
+# Only the reader of its wire format is used: no generated classes, so no compiler for them.
+reprise_find(reprise_protobuf protobuf-lite google/protobuf/io/coded_stream.h)

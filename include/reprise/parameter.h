@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -21,15 +22,21 @@ class REPRISE_API Parameter {
   struct State {
     Type type;
     Tensor value;     // empty as long as nobody looked
-    double fill = 0;  // what an empty value stands for
+    double fill = 0;  // what an empty value stands for, unless it is loaded
     bool present = true;
     bool trainable = true;
+    std::function<void(const Tensor& to)> load = {};
+
+    /// Writes what an empty value stands for into memory of its type.
+    REPRISE_API void begin(const Tensor& place) const;
   };
 
   Parameter();
   explicit Parameter(Tensor value, bool trainable = true);
   /// Takes no memory before it is read or a step needs it.
   Parameter(const Type& type, double fill, bool trainable = true);
+  /// Likewise; `load` then writes the numbers into memory of that type, such as a step's arena.
+  Parameter(const Type& type, std::function<void(const Tensor& to)> load, bool trainable = true);
 
   const Type& type() const { return state_->type; }
   const Tensor& value() const;

@@ -15,8 +15,22 @@ Parameter::Parameter(Tensor value, bool trainable)
 Parameter::Parameter(const Type& type, double fill, bool trainable)
     : state_(std::make_shared<State>(State{type, Tensor{}, fill, false, trainable})) {}
 
+Parameter::Parameter(const Type& type, std::function<void(const Tensor& to)> load, bool trainable)
+    : state_(std::make_shared<State>(State{type, Tensor{}, 0, false, trainable, std::move(load)})) {}
+
+void Parameter::State::begin(const Tensor& place) const {
+  if (load) return load(place);
+  bool is_zero = fill == 0;
+  if (is_zero && place.bytes() > 0) std::memset(place.data(), 0, static_cast<std::size_t>(place.bytes()));
+  if (is_zero || place.bytes() == 0) return;
+  std::memcpy(place.data(), Tensor::full(place.type(), fill).data(), static_cast<std::size_t>(place.bytes()));
+}
+
 const Tensor& Parameter::value() const {
-  if (!state_->present) state_->value = Tensor::full(state_->type, state_->fill);
+  if (state_->present) return state_->value;
+  Tensor value = Tensor::empty(state_->type);
+  state_->begin(value);
+  state_->value = value;
   state_->present = true;
   return state_->value;
 }

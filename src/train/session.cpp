@@ -17,12 +17,6 @@ void copy(const Tensor& to, const Tensor& from) {
   if (to.bytes() > 0) std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
 }
 
-void fill(const Tensor& place, double value) {
-  bool is_zero = value == 0;
-  if (is_zero && place.bytes() > 0) std::memset(place.data(), 0, static_cast<std::size_t>(place.bytes()));
-  if (!is_zero) copy(place, Tensor::full(place.type(), value));
-}
-
 // One after another, so that no more than one value is held twice.
 void bind(Executor& executor) {
   for (const Capture& c : executor.program().graph.captures) {
@@ -32,7 +26,7 @@ void bind(Executor& executor) {
     if (state.present)
       copy(place, state.value);
     else
-      fill(place, state.fill);
+      state.begin(place);
     state.value = place;
     state.present = true;
   }

@@ -32,8 +32,10 @@ void copy_parameters(const Executor& executor) {
   for (const Capture& c : executor.program().graph.captures) {
     Tensor place = executor.pinned(c.input);
     auto& state = *static_cast<nn::Parameter::State*>(c.state.get());
-    if (!state.present) state.value = Tensor::full(state.type, state.fill), state.present = true;
-    if (place.bytes() > 0) std::memcpy(place.data(), state.value.data(), static_cast<std::size_t>(place.bytes()));
+    if (!state.present)
+      state.begin(place);
+    else if (place.bytes() > 0)
+      std::memcpy(place.data(), state.value.data(), static_cast<std::size_t>(place.bytes()));
   }
 }
 
