@@ -72,7 +72,10 @@ Status run_plan(const PlanCommand& command) {
   PlanOptions options = plan_options(problem, command.planning, progress);
   options.budget = budget;
   PlanResult r = solve(problem, options);
-  if (r) {  // such a plan has not looked for the smallest budget; that search ends with a byte less being refused
+  // A plan that fits has not looked for the smallest budget; that search ends with a byte less being refused. It would
+  // take minutes where there are very many nodes, and time of its own where that is limited.
+  bool is_searched = command.planning.time_limit <= 0 && problem.node_count() <= 4000;
+  if (r && is_searched) {
     options.budget = 0;
     r.min_budget = std::min(r.min_budget, solve(problem, options).min_budget);
   }

@@ -5,7 +5,6 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "kernels/parallel.h"
@@ -13,18 +12,8 @@
 namespace reprise::kernels {
 namespace {
 
-// Whether idle threads sleep, which makes waking one cost as much as 128×128×64 products take.
-bool threads_sleep() {
-  const char* policy = std::getenv("OMP_WAIT_POLICY");
-  return policy && (policy[0] == 'p' || policy[0] == 'P');
-}
-
-// Below this a second thread costs more than it brings (measured: break-even below 64×64×64 where idle threads spin,
-// as they do unless told otherwise).
-double one_thread_flops() {
-  static const double flops = threads_sleep() ? 2e6 : 4e5;
-  return flops;
-}
+// Below this a second thread costs more than it brings (measured: break-even near 80×80×80).
+constexpr double one_thread_flops = 1e6;
 
 // While it lives, parallel regions that this thread opens have one thread if `alone`.
 class Alone {
@@ -48,7 +37,7 @@ class Alone {
 };
 
 bool is_small(const Gemm& g) {
-  return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < one_thread_flops();
+  return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < one_thread_flops;
 }
 
 // With an empty inner dimension only beta · c is left, which neither library promises.
