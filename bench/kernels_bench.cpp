@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our kernels against what the machine can do, as ratios taken in one run: element-wise loops, reductions, softmax and
 // normalisation against a STREAM-style copy of as many bytes, on arrays past the cache. Both sides of a ratio run in
-// turn, and the medians are compared. Each side's memory is touched before the clock starts.
+// turn; the ratio is the median of the rounds'. Each side's memory is touched before the clock starts.
 //   kernels_bench [MiB per array, 128 unless given] [rounds, 9 unless given]
 #include <fmt/core.h>
 
@@ -86,14 +86,14 @@ class Prepared {
 };
 
 void compare(const Stream& stream, int rounds, const std::string& name, const Prepared& op) {
-  std::vector<double> ours, copies;
+  std::vector<double> ours, copies, ratios;
   double bytes = std::min(op.bytes(), stream.most_bytes());
   for (int i = 0; i < rounds; ++i) {
-    ours.push_back(seconds([&] { op.run(); }));
-    copies.push_back(seconds([&] { stream.copy(bytes); }));
+    ours.push_back(op.bytes() / seconds([&] { op.run(); }));
+    copies.push_back(bytes / seconds([&] { stream.copy(bytes); }));
+    ratios.push_back(ours.back() / copies.back());
   }
-  double own = op.bytes() / median(ours) * 1e-9, copy = bytes / median(copies) * 1e-9;
-  fmt::print("{:34} {:8.1f} {:8.1f} {:8.2f}\n", name, own, copy, own / copy);
+  fmt::print("{:34} {:8.1f} {:8.1f} {:8.2f}\n", name, median(ours) * 1e-9, median(copies) * 1e-9, median(ratios));
 }
 
 void elementwise(std::int64_t elements, int rounds) {

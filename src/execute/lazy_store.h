@@ -21,9 +21,24 @@ struct Table;
 class LevelRunner;
 
 /// The state of one node. Views have no state: they are their root's memory under another shape.
-struct Cell {
-  Tensor value;                // output 0, while it is present
-  std::vector<Tensor> others;  // the other outputs
+struct alignas(64) Cell {
+  // What the choice of the next to drop looks at, of hundreds of cells: one line of the cache.
+  std::int32_t locks = 0;    // in use: not to be dropped
+  std::int32_t wanted = 0;   // frames of the evaluation that will use it: dropped as a last resort
+  std::int32_t pending = 0;  // nodes still to run in this evaluation that read it
+  std::int32_t place = -1;   // in the list of what can be dropped
+  std::int64_t bytes = 0;
+  double seconds = 0;  // of its fastest run so far
+  std::int64_t used = 0;
+  // The components beside it, while it is present: looked up again only after a neighbour went or came. There is none
+  // when it runs for the first time.
+  static constexpr int most_near = 3, unknown = -1;
+  std::int32_t near[most_near] = {};
+  std::int32_t near_count = 0;
+  std::int32_t component = -1;  // of dropped neighbours, while it is dropped
+  std::int32_t depth = 0;       // of the latest frame that wants it
+
+  std::int64_t made = 0, uses = 0;
   Table* table = nullptr;
   std::int32_t node = -1;
   Ref root = {};  // of a view: whose memory it is; else {node, 0}
@@ -33,22 +48,8 @@ struct Cell {
   bool was_computed = false;  // for its present inputs: running it again is recomputing
   bool is_expected = false;   // will run in this evaluation
 
-  std::int32_t locks = 0;       // in use: not to be dropped
-  std::int32_t wanted = 0;      // frames of the evaluation that will use it: dropped as a last resort
-  std::int32_t depth = 0;       // of the latest such frame
-  std::int32_t pending = 0;     // nodes still to run in this evaluation that read it
-  std::int32_t place = -1;      // in the list of what can be dropped
-  std::int32_t component = -1;  // of dropped neighbours, while it is dropped
-
-  // The components beside it, while it is present: looked up again only after a neighbour went or came. There is none
-  // when it runs for the first time.
-  static constexpr int most_near = 3, unknown = -1;
-  std::int32_t near[most_near] = {};
-  std::int32_t near_count = 0;
-
-  std::int64_t bytes = 0;
-  double seconds = 0;  // of its fastest run so far
-  std::int64_t made = 0, used = 0, uses = 0;
+  Tensor value;                // output 0, while it is present
+  std::vector<Tensor> others;  // the other outputs
 };
 
 /// One graph's cells, and who reads whom.

@@ -96,19 +96,30 @@ const Type& Value::type() const {
   return graph_->type(ref_);
 }
 
-Values record(const Op& op, const Values& inputs, Attributes attributes) {
-  std::shared_ptr<Graph> graph = common_graph(op, inputs);
-  std::int32_t before = graph->size(), node = 0;
+namespace {
+
+// The number of the new node, of which whoever listens was told.
+std::int32_t record_node(const std::shared_ptr<Graph>& graph, const Op& op, const Values& inputs,
+                         Attributes attributes) {
+  std::int32_t before = graph->size();
   try {
     std::vector<Ref> refs;
     refs.reserve(inputs.size());
     for (const Value& v : inputs) refs.push_back(bring_into(*graph, v));
-    node = graph->add(op, std::move(refs), std::move(attributes));
+    std::int32_t node = graph->add(op, std::move(refs), std::move(attributes));
     if (graph->listener.recorder) graph->listener.recorder->recorded(node);
+    return node;
   } catch (...) {
     if (graph->size() > before) graph->shrink(before);  // constants that came for this op
     throw;
   }
+}
+
+}  // namespace
+
+Values record(const Op& op, const Values& inputs, Attributes attributes) {
+  std::shared_ptr<Graph> graph = common_graph(op, inputs);
+  std::int32_t node = record_node(graph, op, inputs, std::move(attributes));
   Values outputs;
   for (std::size_t i = 0; i < graph->node(node).outputs.size(); ++i)
     outputs.emplace_back(graph, Ref{node, static_cast<std::int32_t>(i)});
@@ -118,7 +129,9 @@ Values record(const Op& op, const Values& inputs, Attributes attributes) {
 Value record(std::string_view name, const Values& inputs, Attributes attributes) {
   const Op* op = find_op(name);
   if (!op) fail("there is no op '{}': `reprise ops` lists them", name);
-  return record(*op, inputs, std::move(attributes)).at(0);
+  std::shared_ptr<Graph> graph = common_graph(*op, inputs);
+  std::int32_t node = record_node(graph, *op, inputs, std::move(attributes));
+  return {std::move(graph), Ref{node, 0}};
 }
 
 Value Call::in(int i) const { return {graph_, graph_->node(node_).inputs[static_cast<std::size_t>(i)]}; }

@@ -41,10 +41,10 @@ inline float exp_reduced(float r) { return 1.0f + r * (1.0f + r * exp_quotient(r
 inline float expm1_reduced(float r) { return r + r * r * exp_quotient(r); }
 
 inline float log1p_reduced(float f) {  // sqrt(1/2) <= 1 + f <= sqrt(2)
-  float p = -0.119707599f + f * 0.0704625994f;
-  p = -0.166704997f + f * (0.142109767f + f * (-0.123572282f + f * (0.119089678f + f * p)));
-  p = 0.333333075f + f * (-0.249999687f + f * (0.200025976f + f * p));
-  float f2 = f * f;
+  float f2 = f * f, f4 = f2 * f2;      // in pairs, which do not wait for each other
+  float low = (0.333333075f + f * -0.249999687f) + f2 * (0.200025976f + f * -0.166704997f);
+  float high = (0.142109767f + f * -0.123572282f) + f2 * (0.119089678f + f * -0.119707599f);
+  float p = low + f4 * (high + f4 * 0.0704625994f);
   return f - 0.5f * f2 + f * f2 * p;
 }
 

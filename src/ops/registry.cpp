@@ -2,6 +2,8 @@
 // The vocabulary: every table of ops, in one constant registry.
 #include "ops/registry.h"
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -48,9 +50,21 @@ constexpr Table tables[] = {
     guard_ops,
 };
 
+// Every op that is recorded is looked up: a name's length, beginning and end tell most from each other.
+struct NameHash {
+  std::size_t operator()(std::string_view name) const {
+    std::uint64_t begin = 0, end = 0;
+    std::size_t n = std::min<std::size_t>(name.size(), 8);
+    std::memcpy(&begin, name.data(), n);
+    std::memcpy(&end, name.data() + name.size() - n, n);
+    std::uint64_t h = (begin ^ (end << 1) ^ name.size()) * 0x9e3779b97f4a7c15;
+    return h ^ (h >> 32);
+  }
+};
+
 struct Registry {
   std::vector<const Op*> ops{&input_op, &constant_op};
-  std::unordered_map<std::string_view, const Op*> by_name;
+  std::unordered_map<std::string_view, const Op*, NameHash> by_name;
 
   Registry() {
     for (Table table : tables)

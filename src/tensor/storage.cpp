@@ -91,6 +91,21 @@ std::size_t rounded(std::int64_t bytes) {
   return (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + alignment - 1) / alignment * alignment;
 }
 
+// For the counts that a block's owners share: small blocks too.
+template <class T>
+struct CountAllocator {
+  using value_type = T;
+  CountAllocator() = default;
+  template <class U>
+  CountAllocator(const CountAllocator<U>&) {}
+  T* allocate(std::size_t n) {
+    void* block = take_block(rounded(static_cast<std::int64_t>(n * sizeof(T))));
+    return block ? static_cast<T*>(block) : throw std::bad_alloc();
+  }
+  void deallocate(T* block, std::size_t n) { give_block(block, rounded(static_cast<std::int64_t>(n * sizeof(T)))); }
+  friend bool operator==(const CountAllocator&, const CountAllocator&) { return true; }
+};
+
 struct Free {
   std::int64_t bytes;
   std::shared_ptr<Meter> scope;
@@ -108,7 +123,7 @@ std::shared_ptr<void> allocate(std::int64_t bytes) {
   if (!block) fail("[tensor] the system has no memory for another {}", format_bytes(bytes));
   process_meter().add(bytes);
   for (Meter* m = innermost.get(); m; m = m->outer.get()) m->add(bytes);
-  return {block, Free{bytes, innermost}};
+  return {block, Free{bytes, innermost}, CountAllocator<char>()};
 }
 
 MemoryUse memory_use() { return process_meter().use(); }
