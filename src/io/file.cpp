@@ -23,11 +23,19 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+// Without waiting, for a pipe would never open; to files it makes no difference.
+int open_to_read(const char* who, const std::string& path) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail("[{}] cannot open '{}': {}", who, path, words(errno));
+  return descriptor;
+}
+
 }  // namespace
 
-InputFile::InputFile(const char* who, std::string path) : who_(who), path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail("[{}] cannot open '{}': {}", who_, path_, words(errno));
+InputFile::InputFile(const char* who, std::string path) : InputFile(who, path, open_to_read(who, path)) {}
+
+InputFile::InputFile(const char* who, std::string path, int descriptor)
+    : who_(who), path_(std::move(path)), descriptor_(descriptor) {
   struct stat status {};
   bool is_file = fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   bytes_ = status.st_size;

@@ -11,12 +11,15 @@ namespace reprise::io {
 class InputFile {
  public:
   InputFile(const char* who, std::string path);
+  /// Takes over an open descriptor.
+  InputFile(const char* who, std::string path, int descriptor);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   const char* who() const { return who_; }
   const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
   std::int64_t bytes() const { return bytes_; }
   /// Reading past the end is an Error that calls the file cut short.
   void read(std::int64_t offset, void* to, std::int64_t bytes) const;

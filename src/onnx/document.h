@@ -59,9 +59,10 @@ struct FileTensor {
 
   // Where the numbers are.
   Stored stored = Stored::raw;
-  std::shared_ptr<const SourceFile> model;  // the file that describes the tensor
-  std::shared_ptr<const SourceFile> data;   // the file of the numbers: the model, or one beside it
-  std::int64_t offset = 0, bytes = 0;       // of the numbers in `data`; of typed ones the whole TensorProto
+  std::shared_ptr<const SourceFile> model;
+  std::int64_t message_at = 0, message_bytes = 0;  // the TensorProto in the model
+  std::string location;                            // of external data: the file beside the model
+  std::int64_t offset = 0, bytes = 0;              // of the numbers in their file, unless they are typed
 };
 
 /// Stands for the value of an attribute that is not read: a graph, or a kind that only unsupported ops have.
