@@ -13,4 +13,7 @@ namespace reprise::onnx {
 /// not plainly relative ("weights.bin", "parts/1.bin"), for symbolic and hard links and for what is no regular file.
 io::InputFile open_external(const io::InputFile& model, int folder, const std::string& location);
 
+/// What open_external does where the kernel has no openat2: a descriptor, or -1 with errno, ELOOP for a link.
+int open_by_steps(int folder, const std::string& location);
+
 }  // namespace reprise::onnx

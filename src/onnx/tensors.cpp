@@ -14,6 +14,7 @@ namespace {
 struct Claims {
   Bytes raw = {};
   bool has_raw = false, is_external = false;
+  bool is_segmented = false, has_two_sets = false, has_two_types = false;
   int typed_field = 0;           // the one that has numbers
   std::int64_t typed_count = 0;  // of them
   std::string offset = {}, length = {};
@@ -25,20 +26,17 @@ struct Claims {
 
 bool is_typed(int field) { return field == 4 || field == 5 || field == 6 || field == 7 || field == 10 || field == 11; }
 
+// One more than there may be, so that they can be refused once the name is known.
 void add_dims(const Field& field, FileTensor& tensor) {
   Numbers numbers(field, Wire::varint);
-  for (std::uint64_t size = 0; numbers.next(size);) {
-    if (tensor.dims.size() == Shape::max_rank)
-      refuse_tensor(tensor, fmt::format("of more than {} dimensions", Shape::max_rank));
+  for (std::uint64_t size = 0; tensor.dims.size() <= Shape::max_rank && numbers.next(size);)
     tensor.dims.push_back(static_cast<std::int64_t>(size));
-  }
 }
 
-void count_typed(const Field& field, const FileTensor& tensor, Claims& claims) {
+void count_typed(const Field& field, Claims& claims) {
   std::int64_t count = field.number == 6 ? 1 : Numbers(field, wire_of(field.number)).count();
   if (count == 0) return;
-  if (claims.typed_field != 0 && claims.typed_field != field.number)
-    refuse_tensor(tensor, "with numbers of two types: export it again");
+  claims.has_two_types |= claims.typed_field != 0 && claims.typed_field != field.number;
   claims.typed_field = field.number;
   claims.typed_count += count;
 }
@@ -56,17 +54,27 @@ Claims walk_tensor(FileTensor& tensor, Bytes bytes) {
   for (Field field; message.next(field);) {
     if (field.number == 1) add_dims(field, tensor);
     if (field.number == 2) tensor.data_type = static_cast<std::int32_t>(field.integer());
-    if (field.number == 3) refuse_tensor(tensor, "in segments: export it whole");
+    if (field.number == 3) claims.is_segmented = true;
     if (field.number == 8) tensor.name = field.text();
     if (field.number == field_raw_data) {
-      if (claims.has_raw) refuse_tensor(tensor, "with two sets of numbers: export it again");
+      claims.has_two_sets |= claims.has_raw;
       claims.raw = field.bytes(), claims.has_raw = true;
     }
     if (field.number == field_external_data) add_external(field, tensor, claims);
     if (field.number == 14) claims.is_external = field.integer() == 1;
-    if (is_typed(field.number)) count_typed(field, tensor, claims);
+    if (is_typed(field.number)) count_typed(field, claims);
   }
   return claims;
+}
+
+void check_form(const FileTensor& tensor, const Claims& claims) {
+  if (tensor.dims.size() > Shape::max_rank)
+    refuse_tensor(tensor, fmt::format("of more than {} dimensions: export it with fewer", Shape::max_rank));
+  if (claims.is_segmented) refuse_tensor(tensor, "in segments: export it whole");
+  if (claims.has_two_types) refuse_tensor(tensor, "with numbers of two types: export it again");
+  int sets = claims.is_external + (claims.has_raw && !claims.raw.empty()) + (claims.typed_field != 0);
+  if (claims.has_two_sets || sets > 1) refuse_tensor(tensor, "with two sets of numbers: export it again");
+  if (!find_element(tensor.data_type)) refuse_tensor(tensor, "of a type that is not known: export it as float");
 }
 
 // Also of the dimensions that are not zero, so that nobody's product of some of them overflows.
@@ -93,7 +101,6 @@ std::int64_t number_in(const std::string& text, std::int64_t otherwise, const Fi
 }
 
 void place_external(FileTensor& tensor, const Claims& claims, std::int64_t expected) {
-  if (claims.has_raw || claims.typed_field != 0) refuse_tensor(tensor, "with two sets of numbers: export it again");
   if (tensor.location.empty()) refuse_tensor(tensor, "whose external data have no file: export it again");
   tensor.stored = FileTensor::Stored::external;
   tensor.offset = number_in(claims.offset, 0, tensor);
@@ -150,18 +157,15 @@ FileTensor parse_tensor(const std::shared_ptr<const SourceFile>& file, Bytes mes
   tensor.message_at = file->offset_of(message.data());
   tensor.message_bytes = static_cast<std::int64_t>(message.size());
   Claims claims = walk_tensor(tensor, message);
-  const ElementType* type = find_element(tensor.data_type);
-  if (!type) refuse_tensor(tensor, "of a type that is not known: export it as float");
+  check_form(tensor, claims);
+  const ElementType& type = *find_element(tensor.data_type);
   std::int64_t elements = checked_elements(tensor);
-  if (claims.has_raw && claims.raw.empty() && claims.typed_field != 0) claims.has_raw = false;
   if (claims.is_external)
-    place_external(tensor, claims, raw_bytes(*type, elements));
-  else if (claims.has_raw && claims.typed_field != 0)
-    refuse_tensor(tensor, "with two sets of numbers: export it again");
+    place_external(tensor, claims, raw_bytes(type, elements));
   else if (claims.typed_field != 0)
-    place_typed(tensor, claims, *type, elements);
+    place_typed(tensor, claims, type, elements);
   else
-    place_raw(tensor, claims, raw_bytes(*type, elements));
+    place_raw(tensor, claims, raw_bytes(type, elements));
   return tensor;
 }
 
