@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/recording.h"
+
+#include <algorithm>
+
+#include "graph/builtin.h"
+#include "onnx/order.h"
+#include "ops/rules.h"
+
+namespace reprise::onnx {
+namespace {
+
+// All that is folded stays below this, and no single node may take longer than that.
+constexpr std::int64_t most_folded_in_all = std::int64_t{64} << 20;
+constexpr double most_folded_flops = 1e8;
+
+const Tensor* tensor_of_constant(const Value& value) {
+  const reprise::Node& node = value.graph()->node(value.ref().node);
+  return node.op == &constant_op ? std::get_if<Tensor>(node.attributes.find("value")) : nullptr;
+}
+
+bool is_half(const Value& v) { return v && (v.dtype() == DType::f16 || v.dtype() == DType::bf16); }
+
+// A cap on the memory and the work that evaluating this expression of constants takes.
+bool is_cheap(const Graph& graph) {
+  std::int64_t bytes = 0;
+  double flops = 0;
+  std::vector<Type> types;
+  for (std::int32_t i = 0; i < graph.size(); ++i) {
+    if (graph.node(i).op == &constant_op) continue;
+    for (const Type& type : graph.node(i).outputs) {
+      if (type.bytes() > most_folded_bytes) return false;
+      bytes += type.bytes();
+    }
+    flops += cost_of(graph.signature(i, types)).flops;
+    if (bytes > most_folded_bytes || flops > most_folded_flops) return false;
+  }
+  return true;
+}
+
+// The type of a result in ONNX's words: that of the first operand which is kept in the same dtype.
+std::int32_t element_like(const Value& result, const std::vector<Operand>& inputs, const Operator& op) {
+  if (op.elements != Elements::tells)
+    for (const Operand& in : inputs)
+      if (in.value && in.value.dtype() == result.dtype()) return in.data_type;
+  return element_of(result.dtype());
+}
+
+std::string advice_for(const Node& node, std::int64_t opset) {
+  if (node.op == "If" || node.op == "Loop" || node.op == "Scan")
+    return "subgraphs are not supported: export with fixed sizes, so that control flow is unrolled";
+  if (knows_operator(node))
+    return fmt::format("of opset {} is not supported: convert or export the model with an opset from 9 to {}", opset,
+                       newest_opset);
+  if (!node.domain.empty())
+    return fmt::format("domain '{}' is not supported: export without custom operators", node.domain);
+  return "is not supported: export with it decomposed, or take it out of the part that is trained";
+}
+
+}  // namespace
+
+void Recording::miss(const std::string& op, const std::string& node, const std::string& why) {
+  for (Missing& m : missing_)
+    if (m.op == op && m.why == why) {
+      ++m.count;
+      return;
+    }
+  missing_.push_back({op, node, 1, why});
+}
+
+Operand Recording::value(const std::string& name) const {
+  auto found = values_.find(name);
+  return found == values_.end() ? Operand{} : found->second;
+}
+
+std::vector<Operand> Recording::inputs_of(const Node& node) const {
+  std::vector<Operand> inputs;
+  for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? Operand{} : value(name));
+  while (!inputs.empty() && !inputs.back().value) inputs.pop_back();
+  return inputs;
+}
+
+void Recording::run(const Node& node) {
+  std::int64_t opset = opset_of(document_, node);
+  const Operator* op = find_operator(node, opset);
+  if (!op) return miss(node.op, title(node), advice_for(node, opset));
+  for (const std::string& name : names_read(node)) need(name);
+  for (const std::string& name : names_read(node))
+    if (!value(name).value) return;  // something before it is missing
+  std::vector<Operand> outputs;
+  try {
+    outputs = record(node, *op, inputs_of(node));
+    for (const Operand& o : outputs)
+      if (o.value) o.value.type().bytes();  // refuses what cannot be counted
+  } catch (const UnsupportedForm& e) {
+    return miss(node.op, title(node), e.what());
+  } catch (const Error& e) {
+    if (error_.empty()) error_ = fmt::format("[onnx] '{}': {}: {}", document_.path, title(node), e.what());
+    return;
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i < outputs.size() && outputs[i].value)
+      give(node.outputs[i], outputs[i]);
+    else
+      unmade_[node.outputs[i]] = {node.op, title(node), 1, fmt::format("its output {} is not supported", i)};
+  }
+}
+
+void Recording::need(const std::string& name) {
+  if (auto found = unmade_.find(name); found != unmade_.end())
+    miss(found->second.op, found->second.node, found->second.why);
+}
+
+Surroundings Recording::surroundings(const Node& node) const {
+  Surroundings around{.training = training_};
+  if (hooks_.dropout_key) around.dropout_key = [this, &node] { return hooks_.dropout_key(node.name.empty() ? node.outputs[0] : node.name); };
+  around.statistic = [this, &node](int input, const Value& next) {
+    auto from = roles_.origin.find(node.inputs[static_cast<std::size_t>(input)]);
+    if (from == roles_.origin.end() || roles_.of.at(from->second) != Role::statistic) return;
+    if (hooks_.statistic) hooks_.statistic(from->second, next);
+  };
+  around.value_of = [this](const std::string& name) { return value(name).value; };
+  return around;
+}
+
+std::vector<Operand> Recording::record(const Node& node, const Operator& op, std::vector<Operand> inputs) {
+  bool all_known = std::ranges::all_of(inputs, [](const Operand& o) { return !o.value || tensor_of_constant(o.value); });
+  if (all_known)  // apart from other expressions, so that only this one is evaluated
+    for (Operand& o : inputs)
+      if (o.value) o.value = Value(*tensor_of_constant(o.value));
+  std::vector<Operand> wide = inputs;
+  DType half = DType::f32;
+  if (op.elements != Elements::moves)
+    for (Operand& o : wide)
+      if (is_half(o.value)) {
+        if (half == DType::f32) half = o.value.dtype();
+        o.value = cast(o.value, DType::f32);
+      }
+  Surroundings around = surroundings(node);
+  NodeCall call(node, opset_of(document_, node), wide, around);
+  Values results = op.record(call);
+  std::vector<Operand> outputs;
+  for (Value& v : results) {
+    if (v && half != DType::f32 && v.dtype() == DType::f32 && op.elements == Elements::computes) v = cast(v, half);
+    std::int32_t element = !v ? 0 : op.element ? op.element(call) : element_like(v, inputs, op);
+    if (v && op.elements == Elements::computes) v = wrapped(v, element);
+    outputs.push_back({v, element});
+  }
+  if (all_known) fold(outputs);
+  return outputs;
+}
+
+void Recording::fold(std::vector<Operand>& outputs) {
+  for (Operand& o : outputs) {
+    if (!o.value || tensor_of_constant(o.value) || !o.value.graph()->inputs.empty()) continue;
+    Graph graph = *o.value.graph();
+    graph.outputs = {o.value.ref()};
+    graph = eliminate_dead_code(graph);
+    std::int64_t bytes = o.value.type().bytes();
+    if (!is_cheap(graph) || folded_bytes_ + bytes > most_folded_in_all) continue;
+    folded_bytes_ += bytes;
+    o.value = Value(evaluate(graph, {})[0]);
+  }
+}
+
+void Recording::require_complete() const {
+  if (!missing_.empty()) throw UnsupportedModel(document_.path, missing_);
+  if (!error_.empty()) throw Error(error_);
+}
+
+}  // namespace reprise::onnx
