@@ -21,7 +21,8 @@ struct Fusion {
 Node fused_node(const Web& web, std::size_t last, std::string op, std::vector<std::string> inputs,
                 std::vector<NodeAttribute> attributes) {
   const Node& old = web.node(last);
-  return {old.name, std::move(op), std::string(fused_domain), std::move(inputs), {old.outputs[0]}, std::move(attributes)};
+  return {old.name,          std::move(op),    std::string(fused_domain),
+          std::move(inputs), {old.outputs[0]}, std::move(attributes)};
 }
 
 // --- Norms: the mean of squares over trailing axes, kept.
@@ -147,7 +148,8 @@ std::optional<Fusion> rms_norm_at(const Web& web, std::size_t i) {
 // --- GELU: x / 2 · (1 + f(x)), its factors in any order.
 
 // From `1 + f` forward until the product is complete.
-std::optional<Fusion> gelu_from(const Web& web, std::size_t plus_one, const std::string& x, Nodes nodes, std::string op) {
+std::optional<Fusion> gelu_from(const Web& web, std::size_t plus_one, const std::string& x, Nodes nodes,
+                                std::string op) {
   Monomial product;
   std::size_t at = plus_one;
   for (int factors = 0; factors < 2; ++factors) {
@@ -168,7 +170,9 @@ std::string scaled_name(const Web& web, const std::string& name) {
   for (const char* op : {"Mul", "Div"})
     if (At i = web.maker(name, op)) {
       const Node& node = web.node(*i);
-      return web.number(node.inputs[1]) ? node.inputs[0] : op[0] == 'M' && web.number(node.inputs[0]) ? node.inputs[1] : "";
+      return web.number(node.inputs[1])                   ? node.inputs[0]
+             : op[0] == 'M' && web.number(node.inputs[0]) ? node.inputs[1]
+                                                          : "";
     }
   return {};
 }
@@ -230,7 +234,8 @@ std::optional<Fusion> linear_at(const Web& web, std::size_t i) {
   At turned = web.maker(product.inputs[1], "Transpose");
   if (!turned) return std::nullopt;
   const Node& transpose = web.node(*turned);
-  if (attribute_integers(transpose, "perm") != std::vector<std::int64_t>{1, 0} || !web.is_weight(transpose.inputs[0], 2))
+  if (attribute_integers(transpose, "perm") != std::vector<std::int64_t>{1, 0} ||
+      !web.is_weight(transpose.inputs[0], 2))
     return std::nullopt;
   Fusion f{{*turned, i}, i, {}};
   std::vector<std::string> inputs{product.inputs[0], transpose.inputs[0]};

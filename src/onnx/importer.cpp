@@ -117,7 +117,8 @@ struct Network::Plan {
         unusable.push_back(input.name);
         continue;
       }
-      inputs.push_back({input.name, input.data_type,
+      inputs.push_back({input.name,
+                        input.data_type,
                         {dtype_of_element(input.data_type), bound_shape(*document, input, options, symbols)}});
       input_types.emplace_back(input.name, inputs.back().type);
     }
@@ -145,13 +146,14 @@ struct Network::Plan {
     for (const Node& node : nodes)
       for (const std::string& name : names_read(node)) read[name] = true;
     for (const Declared& output : document->outputs) read[output.name] = true;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      recording.give(inputs[i].name, {values[i], inputs[i].data_type});
+    for (std::size_t i = 0; i < inputs.size(); ++i) recording.give(inputs[i].name, {values[i], inputs[i].data_type});
     for (const auto& [name, tensor] : options.known) recording.give(name, {Value(tensor), declared_type(name)});
     for (const FileTensor& t : document->initializers)
       if (read.contains(t.name)) give_initializer(recording, t, hooks);
     for (const std::string& name : unusable)
-      if (read.contains(name)) recording.miss("input", name, "it is no tensor of numbers: strings, sequences and optional values are not supported");
+      if (read.contains(name))
+        recording.miss("input", name,
+                       "it is no tensor of numbers: strings, sequences and optional values are not supported");
   }
 
   Values record(const Values& values, const Hooks& hooks, bool train) const {
@@ -182,7 +184,9 @@ struct Network::Plan {
     hooks.initializer = [&](const std::string& name) {
       return Value(graph, graph->add_input(initializers.at(name)->type(), name));
     };
-    hooks.dropout_key = [&](const std::string& node) { return Value(graph, graph->add_input({DType::i64, {2}}, node)); };
+    hooks.dropout_key = [&](const std::string& node) {
+      return Value(graph, graph->add_input({DType::i64, {2}}, node));
+    };
     Values outputs = record(values, hooks, true);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       output_types.emplace_back(document->outputs[i].name, outputs[i].type());
@@ -203,8 +207,7 @@ const std::map<std::string, int>& Network::fused() const { return plan_->trainin
 
 Role Network::role(const std::string& initializer) const {
   auto found = plan_->roles.of.find(initializer);
-  if (found == plan_->roles.of.end())
-    fail("[onnx] '{}' has no initializer '{}'", plan_->document->path, initializer);
+  if (found == plan_->roles.of.end()) fail("[onnx] '{}' has no initializer '{}'", plan_->document->path, initializer);
   return found->second;
 }
 

@@ -35,9 +35,9 @@ struct Operand {
 /// What nodes can ask of the recording they are part of.
 struct Surroundings {
   bool training = false;
-  std::function<Value()> dropout_key = {};                               // empty: no random numbers to be had
-  std::function<void(int input, const Value& next)> statistic = {};      // what the statistic at an input becomes
-  std::function<Value(const std::string& name)> value_of = {};           // of any name
+  std::function<Value()> dropout_key = {};                           // empty: no random numbers to be had
+  std::function<void(int input, const Value& next)> statistic = {};  // what the statistic at an input becomes
+  std::function<Value(const std::string& name)> value_of = {};       // of any name
 };
 
 /// The number of bytes one folded node may take, and the number of elements of a table made while recording.
@@ -62,7 +62,9 @@ class NodeCall {
   /// All inputs, none of which may be left out.
   Values all() const;
   int outputs() const { return static_cast<int>(node_.outputs.size()); }
-  bool wants(int output) const { return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty(); }
+  bool wants(int output) const {
+    return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
+  }
 
   // Attributes; another kind than asked for is an Error.
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
@@ -111,7 +113,7 @@ struct Operator {
   int first, last;  // opsets it is the meaning of
   Elements elements;
   Values (*record)(const NodeCall&);
-  std::uint32_t decides = 0;  // bit i: input i decides what is recorded, so it is no weight
+  std::uint32_t decides = 0;                           // bit i: input i decides what is recorded, so it is no weight
   std::int32_t (*element)(const NodeCall&) = nullptr;  // the result's ONNX type, where `elements` does not say
 };
 

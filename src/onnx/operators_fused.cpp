@@ -74,7 +74,8 @@ bool is_triangle(const Tensor& t, const Seen& seen) {
 // A known mask that lets every query see itself and what comes before.
 bool is_causal(const Tensor& t, bool hides_where_true) {
   if (t.dtype() == DType::boolean)
-    return is_triangle(t, [&](std::int64_t k) { return t.span<bool>()[static_cast<std::size_t>(k)] != hides_where_true; });
+    return is_triangle(t,
+                       [&](std::int64_t k) { return t.span<bool>()[static_cast<std::size_t>(k)] != hides_where_true; });
   if (t.dtype() != DType::f32) return false;
   std::span<const float> f = t.span<float>();
   bool two_valued = std::ranges::all_of(f, [](float v) { return v == 0 || v <= -1e9f; });
@@ -124,14 +125,22 @@ Values attention_of(const NodeCall& c) {
   Value k = c.in(1);
   std::vector<std::int64_t> order = c.integers("k_order");
   k = !order.empty() ? transpose(k, order) : swap_axes(k, -1, -2);
-  Asked a{c.in(0), k, c.in(2), c.maybe(3), c.maybe(4), c.real("factor", 1) / c.real("divisor", 1),
-          c.real("hidden_score", 0), c.flag("hides_where_true")};
+  Asked a{c.in(0),
+          k,
+          c.in(2),
+          c.maybe(3),
+          c.maybe(4),
+          c.real("factor", 1) / c.real("divisor", 1),
+          c.real("hidden_score", 0),
+          c.flag("hides_where_true")};
   int rank = a.q.rank();
-  if (c.integer("axis", -1) != -1 && rank != 4) unsupported("a softmax over axis 3 of {} dimensions is not supported here", rank);
+  if (c.integer("axis", -1) != -1 && rank != 4)
+    unsupported("a softmax over axis 3 of {} dimensions is not supported here", rank);
   bool square = rank >= 2 && a.q.shape()[rank - 2] == a.k.shape()[rank - 2];
   const Tensor *condition = c.known(4), *mask = c.known(3);
   bool causal = a.condition && condition && square && is_causal(*condition, a.hides_where_true);
-  bool hides_cleanly = !a.condition || causal || (condition && !a.mask && leaves_something(*condition, a.hides_where_true));
+  bool hides_cleanly =
+      !a.condition || causal || (condition && !a.mask && leaves_something(*condition, a.hides_where_true));
   if (!has_heads(a) || !hides_cleanly || a.scale == 0) return {plain_attention(a)};
   AttentionOptions options{.causal = causal, .scale = a.scale};
   if (a.condition && !causal) options.mask = a.hides_where_true ? logical_not(a.condition) : a.condition;
@@ -144,12 +153,9 @@ Values attention_of(const NodeCall& c) {
 }
 
 constexpr Operator fused_table[] = {
-    {"Attention", 1, 1, computes, attention_of},
-    {"Gelu", 1, 1, computes, unary<gelu>},
-    {"GeluTanh", 1, 1, computes, unary<gelu_tanh>},
-    {"LayerNorm", 1, 1, computes, layer_norm_of},
-    {"Linear", 1, 1, computes, linear_of},
-    {"RmsNorm", 1, 1, computes, rms_norm_of},
+    {"Attention", 1, 1, computes, attention_of},    {"Gelu", 1, 1, computes, unary<gelu>},
+    {"GeluTanh", 1, 1, computes, unary<gelu_tanh>}, {"LayerNorm", 1, 1, computes, layer_norm_of},
+    {"Linear", 1, 1, computes, linear_of},          {"RmsNorm", 1, 1, computes, rms_norm_of},
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ Values product(const NodeCall& c) { return {matmul(c.in(0), c.in(1))}; }
 // alpha · A B + beta · C
 Values general_product(const NodeCall& c) {
   Value a = c.in(0), b = c.in(1);
-  if (a.rank() != 2 || b.rank() != 2) fail("[onnx] Gemm takes matrices, not {} and {}", to_string(a.type()), to_string(b.type()));
+  if (a.rank() != 2 || b.rank() != 2)
+    fail("[onnx] Gemm takes matrices, not {} and {}", to_string(a.type()), to_string(b.type()));
   bool ta = c.flag("transA"), tb = c.flag("transB");
   double alpha = c.real("alpha", 1), beta = c.real("beta", 1);
   Value bias = c.maybe(2);
@@ -46,9 +47,11 @@ Values convolved(const NodeCall& c) {
 // Pads such that the result has these sizes; where even none are enough, more elements at the end.
 void pad_to(const NodeCall& c, const Value& x, Sliding& s, std::vector<std::int64_t>& extra,
             const std::vector<std::int64_t>& sizes) {
-  if (sizes.size() != s.rank()) unsupported("output_shape with {} sizes is not supported: one a spatial dimension is", sizes.size());
+  if (sizes.size() != s.rank())
+    unsupported("output_shape with {} sizes is not supported: one a spatial dimension is", sizes.size());
   for (std::size_t i = 0; i < s.rank(); ++i) {
-    if (sizes[i] < 1 || sizes[i] > std::int64_t{1} << 40) fail("[onnx] output_shape holds {}, which is out of range", sizes[i]);
+    if (sizes[i] < 1 || sizes[i] > std::int64_t{1} << 40)
+      fail("[onnx] output_shape holds {}, which is out of range", sizes[i]);
     std::int64_t total = s.strides[i] * (x.shape()[static_cast<int>(i) + 2] - 1) + extra[i] +
                          (s.kernel[i] - 1) * s.dilations[i] + 1 - sizes[i];
     part_pads(s, i, std::max<std::int64_t>(0, total), s.auto_pad == "SAME_UPPER");
@@ -66,8 +69,8 @@ Values convolved_back(const NodeCall& c) {
   if (sizes.empty() && s.auto_pad.starts_with("SAME"))
     for (std::size_t i = 0; i < s.rank(); ++i) sizes.push_back(x.shape()[static_cast<int>(i) + 2] * s.strides[i]);
   if (!sizes.empty()) pad_to(c, x, s, extra, sizes);
-  ConvTransposeOptions options{.strides = s.strides, .dilations = s.dilations, .pads = s.pads, .groups = groups_of(c),
-                               .output_padding = extra};
+  ConvTransposeOptions options{
+      .strides = s.strides, .dilations = s.dilations, .pads = s.pads, .groups = groups_of(c), .output_padding = extra};
   return {c.has(2) ? conv_transpose(x, weight, c.in(2), options) : conv_transpose(x, weight, options)};
 }
 

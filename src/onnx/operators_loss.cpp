@@ -55,7 +55,8 @@ Values softmax_cross_entropy(const NodeCall& c) {
     Value log_probabilities = log_softmax(c.in(0), 1);
     return {weighted_nll(c, log_probabilities), log_probabilities};
   }
-  CrossEntropyOptions options{.axis = 1, .ignore_label = ignored_label(c), .reduction = our_reduction(loss_reduction(c))};
+  CrossEntropyOptions options{
+      .axis = 1, .ignore_label = ignored_label(c), .reduction = our_reduction(loss_reduction(c))};
   return {cross_entropy(c.in(0), c.in(1), options), c.wants(1) ? log_softmax(c.in(0), 1) : Value{}};
 }
 

@@ -24,7 +24,8 @@ Value running(const NodeCall& c, int input, const Value& batch) {
 // Outputs: y, running mean, running variance; up to opset 13 also the batch's own mean and variance.
 Values batch_normalized(const NodeCall& c) {
   Value x = c.in(0);
-  if (c.opset() < 9 && !c.flag("spatial", true)) unsupported("spatial=0 is not supported: export with opset 9 or later");
+  if (c.opset() < 9 && !c.flag("spatial", true))
+    unsupported("spatial=0 is not supported: export with opset 9 or later");
   double epsilon = c.real("epsilon", 1e-5);
   if (!by_batch(c) || !c.around().training)
     return {batch_norm_inference(x, c.in(1), c.in(2), c.in(3), c.in(4), epsilon)};
@@ -73,7 +74,8 @@ Values group_normalized(const NodeCall& c) {
 Values local_response(const NodeCall& c) {
   Value x = c.in(0);
   std::int64_t size = c.integer("size", 0);
-  if (x.rank() < 3 || size < 1 || size > 1 << 24) fail("[onnx] LRN over {} channels of {} is not possible", size, to_string(x.type()));
+  if (x.rank() < 3 || size < 1 || size > 1 << 24)
+    fail("[onnx] LRN over {} channels of {} is not possible", size, to_string(x.type()));
   Value squares = reshape(x * x, {x.shape()[0], 1, x.shape()[1], -1});
   PoolOptions options{.strides = {1, 1}, .pads = {(size - 1) / 2, 0, size / 2, 0}, .count_include_pad = true};
   Value mean_square = reshape(avg_pool(squares, {size, 1}, options), x.shape());

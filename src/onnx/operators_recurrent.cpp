@@ -16,12 +16,12 @@ struct CellState {
 
 // One direction of a layer, in ONNX's order of gates.
 struct Direction {
-  Value w, r;                    // [gates·H, in], [gates·H, H]
-  Value w_bias, r_bias;          // [gates·H], or empty
-  Value peepholes;               // [3H], or empty
+  Value w, r;            // [gates·H, in], [gates·H, H]
+  Value w_bias, r_bias;  // [gates·H], or empty
+  Value peepholes;       // [3H], or empty
   std::vector<std::string> activations;
   std::vector<double> alphas, betas;
-  double clip = 0;               // 0: none
+  double clip = 0;  // 0: none
   bool input_forget = false, linear_before_reset = false;
 };
 
@@ -140,7 +140,8 @@ Layer layer_of(const NodeCall& c, const Cell& cell) {
     unsupported("{} steps are not supported: 1 to {} are", layer.x.shape()[0], most_steps);
   std::string direction = c.text("direction", "forward");
   int count = direction == "bidirectional" ? 2 : 1;
-  if (c.in(1).shape()[0] != count) fail("[onnx] W is {}: {} has {} directions", to_string(c.in(1).type()), cell.op, count);
+  if (c.in(1).shape()[0] != count)
+    fail("[onnx] W is {}: {} has {} directions", to_string(c.in(1).type()), cell.op, count);
   for (int i = 0; i < count; ++i) {
     Direction& d = layer.directions.emplace_back();
     read_weights(c, cell, d, i);
@@ -175,7 +176,8 @@ Value reordered(const Cell& cell, const Value& v) {
 RecurrentOutput by_our_nets(const Cell& cell, const Layer& layer) {
   std::vector<RecurrentWeights> weights;
   for (const Direction& d : layer.directions)
-    weights.push_back({reordered(cell, d.w), reordered(cell, d.r), reordered(cell, d.w_bias), reordered(cell, d.r_bias)});
+    weights.push_back(
+        {reordered(cell, d.w), reordered(cell, d.r), reordered(cell, d.w_bias), reordered(cell, d.r_bias)});
   bool reversed = layer.backwards[0];
   RecurrentOptions options{.bidirectional = layer.directions.size() == 2};
   if (layer.directions[0].activations[0] == "Relu") options.activation = "relu";

@@ -19,14 +19,14 @@ struct Resampling {
 struct AxisChange {
   int axis = 0;
   std::int64_t in = 0, out = 0;
-  double scale = 1;
+  double scale = 1, resized = 0;  // resized: in · scale, of which out is the whole part
   double roi_begin = 0, roi_end = 1;
 };
 
 double place_of(const Resampling& r, const AxisChange& a, std::int64_t i) {
   double at = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
   if (r.coordinates == "asymmetric") return at / a.scale;
-  if (r.coordinates == "align_corners") return a.out > 1 ? at * (in - 1) / (out - 1) : 0;
+  if (r.coordinates == "align_corners") return a.out > 1 ? at * (in - 1) / (a.resized - 1) : 0;
   if (r.coordinates == "tf_half_pixel_for_nn") return (at + 0.5) / a.scale;
   if (r.coordinates == "pytorch_half_pixel") return a.out > 1 ? (at + 0.5) / a.scale - 0.5 : 0;
   if (r.coordinates == "half_pixel_symmetric") {
@@ -78,7 +78,8 @@ Tensor weights_of(const Resampling& r, const AxisChange& a, DType dtype) {
       total += taps[tap + 1];
     }
     for (int tap = -1; tap <= 2; ++tap)
-      rows[static_cast<std::size_t>(i * a.in + inside(left + tap, a.in))] += taps[tap + 1] / (r.exclude_outside ? total : 1);
+      rows[static_cast<std::size_t>(i * a.in + inside(left + tap, a.in))] +=
+          taps[tap + 1] / (r.exclude_outside ? total : 1);
   }
   return Tensor::from(rows, {a.out, a.in}).to(dtype);
 }
@@ -99,9 +100,10 @@ Value along_axis(const Value& x, const Resampling& r, const AxisChange& a) {
   if (a.in < 1 || a.out < 1) unsupported("sizes of 0 are not supported");
   std::int64_t table = r.mode == "nearest" ? a.out : a.in > most_folded_bytes ? a.in : a.in * a.out;
   if (a.out > most_folded_bytes || table > most_folded_bytes / 8)
-    unsupported("{} to {} elements in mode \"{}\" is too much: use linear or nearest with half_pixel or asymmetric "
-                "coordinates over the last dimensions",
-                a.in, a.out, r.mode);
+    unsupported(
+        "{} to {} elements in mode \"{}\" is too much: use linear or nearest with half_pixel or asymmetric "
+        "coordinates over the last dimensions",
+        a.in, a.out, r.mode);
   Value y = r.mode == "nearest"
                 ? choose_nearest(x, r, a)
                 : end_to_axis(matmul(axis_to_end(x, a.axis), Value(weights_of(r, a, x.dtype())), false, true), a.axis);
@@ -114,7 +116,7 @@ bool is_ours(const Value& x, const Resampling& r, const std::vector<AxisChange>&
   for (const AxisChange& a : changes) {
     if (a.axis < 2 && a.in == a.out && a.scale == 1) continue;
     if (a.axis < 2 || a.out > 1 << 24) return false;
-    if (r.coordinates != "align_corners" && a.scale != static_cast<double>(a.out) / static_cast<double>(a.in)) return false;
+    if (a.scale != static_cast<double>(a.out) / static_cast<double>(a.in)) return false;
     if (r.coordinates == "pytorch_half_pixel" && a.out == 1) return false;
   }
   bool halves = r.coordinates == "half_pixel" || r.coordinates == "pytorch_half_pixel";
@@ -138,7 +140,8 @@ Value resampled(const NodeCall& c, const Resampling& r, const std::vector<AxisCh
   std::vector<std::int64_t> sizes = x.shape().sizes();
   for (const AxisChange& a : changes) sizes[static_cast<std::size_t>(a.axis)] = a.out;
   checked_shape(c, sizes);
-  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") unsupported("mode \"{}\" is not supported", r.mode);
+  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
+    unsupported("mode \"{}\" is not supported", r.mode);
   bool crops = r.coordinates == "tf_crop_and_resize";
   if (is_ours(x, r, changes)) return by_our_op(x, r, changes);
   if (r.mode != "nearest" && !is_float(x.dtype())) unsupported("mode \"{}\" of integers is not supported", r.mode);
@@ -148,25 +151,29 @@ Value resampled(const NodeCall& c, const Resampling& r, const std::vector<AxisCh
 }
 
 std::vector<AxisChange> scaled_axes(const Value& x, const std::vector<int>& axes, const std::vector<double>& scales) {
-  if (scales.size() != axes.size()) fail("[onnx] {} scales for {} axes of {}", scales.size(), axes.size(), to_string(x.type()));
+  if (scales.size() != axes.size())
+    fail("[onnx] {} scales for {} axes of {}", scales.size(), axes.size(), to_string(x.type()));
   std::vector<AxisChange> changes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t in = x.shape()[axes[i]];
     double out = std::floor(static_cast<double>(in) * scales[i]);
     if (!(scales[i] > 0 && out < 0x1p40)) fail("[onnx] scale {} of {} is out of range", scales[i], to_string(x.type()));
-    changes.push_back({axes[i], in, static_cast<std::int64_t>(out), scales[i]});
+    changes.push_back({axes[i], in, static_cast<std::int64_t>(out), scales[i], static_cast<double>(in) * scales[i]});
   }
   return changes;
 }
 
-std::vector<AxisChange> sized_axes(const Value& x, const std::vector<int>& axes, const std::vector<std::int64_t>& sizes) {
-  if (sizes.size() != axes.size()) fail("[onnx] {} sizes for {} axes of {}", sizes.size(), axes.size(), to_string(x.type()));
+std::vector<AxisChange> sized_axes(const Value& x, const std::vector<int>& axes,
+                                   const std::vector<std::int64_t>& sizes) {
+  if (sizes.size() != axes.size())
+    fail("[onnx] {} sizes for {} axes of {}", sizes.size(), axes.size(), to_string(x.type()));
   std::vector<AxisChange> changes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t in = x.shape()[axes[i]];
     if (in < 1 || sizes[i] < 1 || sizes[i] > std::int64_t{1} << 40)
       fail("[onnx] a size of {} becomes {}: both must be 1 or more", in, sizes[i]);
-    changes.push_back({axes[i], in, sizes[i], static_cast<double>(sizes[i]) / static_cast<double>(in)});
+    auto size = static_cast<double>(sizes[i]);
+    changes.push_back({axes[i], in, sizes[i], size / static_cast<double>(in), size});
   }
   return changes;
 }
@@ -198,7 +205,8 @@ Values resized(const NodeCall& c) {
   if (r.coordinates == "tf_crop_and_resize") {
     std::vector<double> roi = c.reals_of(1);
     if (roi.size() != 2 * axes.size()) fail("[onnx] {} numbers of roi for {} axes", roi.size(), axes.size());
-    for (std::size_t i = 0; i < axes.size(); ++i) changes[i].roi_begin = roi[i], changes[i].roi_end = roi[i + axes.size()];
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      changes[i].roi_begin = roi[i], changes[i].roi_end = roi[i + axes.size()];
   }
   return {resampled(c, r, changes)};
 }

@@ -16,7 +16,8 @@ Values reshaped(const NodeCall& c) {
   std::vector<std::int64_t> sizes = c.integers_of(1);
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] == 0 && !c.flag("allowzero")) {
-      if (static_cast<int>(i) >= x.rank()) fail("[onnx] size {} of Reshape is taken over from {}", i, to_string(x.type()));
+      if (static_cast<int>(i) >= x.rank())
+        fail("[onnx] size {} of Reshape is taken over from {}", i, to_string(x.type()));
       sizes[i] = x.shape()[static_cast<int>(i)];
     }
   return {reshape(x, std::span<const std::int64_t>(sizes))};
@@ -120,7 +121,8 @@ Pads pads_of(const NodeCall& c, int rank) {
     axes.resize(static_cast<std::size_t>(rank));
     std::iota(axes.begin(), axes.end(), 0);
   }
-  if (pads.size() != 2 * axes.size()) fail("[onnx] {} pads for {} axes: two an axis are needed", pads.size(), axes.size());
+  if (pads.size() != 2 * axes.size())
+    fail("[onnx] {} pads for {} axes: two an axis are needed", pads.size(), axes.size());
   Pads result{std::vector<std::int64_t>(static_cast<std::size_t>(rank)), {}};
   result.after = result.before;
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -37,8 +37,7 @@ class Sorting {
     Makers makers = makers_of(document);
     for (std::size_t i = 0; i < document.nodes.size(); ++i) link(makers, i);
     for (const Declared& output : document.outputs)
-      if (!makers.contains(output.name))
-        fail("[onnx] '{}': nothing makes the output '{}'", document.path, output.name);
+      if (!makers.contains(output.name)) fail("[onnx] '{}': nothing makes the output '{}'", document.path, output.name);
   }
 
   std::vector<Node> run() {

@@ -118,7 +118,8 @@ bool Web::is_number(const std::string& name, double wanted) const {
 
 std::vector<std::int64_t> Web::integers(const std::string& name) const {
   const FileTensor* t = constant(name);
-  if (!t || t->data_type != element_int64 || t->dims.size() > 1 || (t->dims.size() == 1 && t->dims[0] > Shape::max_rank))
+  if (!t || t->data_type != element_int64 || t->dims.size() > 1 ||
+      (t->dims.size() == 1 && t->dims[0] > Shape::max_rank))
     return {};
   return t->read().to_vector<std::int64_t>();
 }

@@ -54,7 +54,8 @@ std::vector<std::int64_t> attribute_integers(const Node& node, std::string_view 
 /// The operand of a node with two that is not this one; empty if neither is.
 std::string other_operand(const Node& node, const std::string& name);
 
-/// coefficient · x^power, as products, quotients and powers of x and numbers make it; the nodes they are join `visited`.
+/// coefficient · x^power, as products, quotients and powers of x and numbers make it; the nodes they are join
+/// `visited`.
 struct Monomial {
   double coefficient = 1;
   int power = 0;

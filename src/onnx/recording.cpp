@@ -114,7 +114,8 @@ void Recording::need(const std::string& name) {
 
 Surroundings Recording::surroundings(const Node& node) const {
   Surroundings around{.training = training_};
-  if (hooks_.dropout_key) around.dropout_key = [this, &node] { return hooks_.dropout_key(node.name.empty() ? node.outputs[0] : node.name); };
+  if (hooks_.dropout_key)
+    around.dropout_key = [this, &node] { return hooks_.dropout_key(node.name.empty() ? node.outputs[0] : node.name); };
   around.statistic = [this, &node](int input, const Value& next) {
     auto from = roles_.origin.find(node.inputs[static_cast<std::size_t>(input)]);
     if (from == roles_.origin.end() || roles_.of.at(from->second) != Role::statistic) return;
@@ -125,7 +126,8 @@ Surroundings Recording::surroundings(const Node& node) const {
 }
 
 std::vector<Operand> Recording::record(const Node& node, const Operator& op, std::vector<Operand> inputs) {
-  bool all_known = std::ranges::all_of(inputs, [](const Operand& o) { return !o.value || tensor_of_constant(o.value); });
+  bool all_known =
+      std::ranges::all_of(inputs, [](const Operand& o) { return !o.value || tensor_of_constant(o.value); });
   if (all_known)  // apart from other expressions, so that only this one is evaluated
     for (Operand& o : inputs)
       if (o.value) o.value = Value(*tensor_of_constant(o.value));

@@ -32,8 +32,7 @@ bool is_written_number(const FileTensor& t) {
 Role role_of(const Document& document, const FileTensor& t, const std::vector<Reading>& readings) {
   if (!t.is_float() || readings.empty() || is_written_number(t)) return Role::constant;
   if (std::ranges::all_of(readings, [&](const Reading& r) { return decides(document, r); })) return Role::constant;
-  if (std::ranges::any_of(readings, is_statistic))
-    return readings.size() == 1 ? Role::statistic : Role::constant;
+  if (std::ranges::any_of(readings, is_statistic)) return readings.size() == 1 ? Role::statistic : Role::constant;
   return Role::trained;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -24,7 +25,7 @@ enum class Verdict { passed, failed, unsupported };
 
 struct Outcome {
   Verdict verdict = Verdict::passed;
-  std::string why;       // one line, for what did not pass
+  std::string why;        // one line, for what did not pass
   bool was_told = false;  // inputs had to be known while recording
 };
 
@@ -51,11 +52,32 @@ std::vector<std::string> given_names(const Document& document, std::size_t count
   return names;
 }
 
+// The files keep bf16 numbers as uint16, by their bits.
+Tensor as_declared(const FileTensor& file, std::int32_t declared) {
+  Tensor read = file.read();
+  if (declared != element_bfloat16 || file.data_type != element_uint16) return read;
+  Tensor result = Tensor::empty({DType::bf16, read.shape()});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(read.elements()); ++i) {
+    auto bits = static_cast<std::uint16_t>(read.span<std::int32_t>()[i]);
+    std::memcpy(static_cast<char*>(result.data()) + 2 * i, &bits, 2);
+  }
+  return result;
+}
+
+std::int32_t declared_element(const std::vector<Declared>& all, const std::string& name) {
+  for (const Declared& d : all)
+    if (d.name == name) return d.data_type;
+  return 0;
+}
+
 CaseData read_case(std::shared_ptr<const Document> document, const fs::path& set) {
   CaseData data{document, {}, {}, {}};
-  for (const FileTensor& t : tensors_in(set, "input")) data.inputs.push_back(t.read());
-  for (const FileTensor& t : tensors_in(set, "output")) data.outputs.push_back(t.read());
-  data.names = given_names(*document, data.inputs.size());
+  std::vector<FileTensor> inputs = tensors_in(set, "input"), outputs = tensors_in(set, "output");
+  data.names = given_names(*document, inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    data.inputs.push_back(as_declared(inputs[i], declared_element(document->inputs, data.names.at(i))));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    data.outputs.push_back(as_declared(outputs[i], document->outputs.at(i).data_type));
   return data;
 }
 
@@ -127,7 +149,9 @@ std::string reasons_of(const UnsupportedModel& e) {
   return all;
 }
 
-bool wants_to_know(const std::string& reasons) { return reasons.find("must be known while recording") != std::string::npos; }
+bool wants_to_know(const std::string& reasons) {
+  return reasons.find("must be known while recording") != std::string::npos;
+}
 
 // What no tensor of ours holds; such a case is left out whatever its operators are.
 std::string foreign_type(const Document& document) {
@@ -150,9 +174,15 @@ Outcome run_set(const std::shared_ptr<const Document>& document, const fs::path&
   return judged(data, true);
 }
 
+// The outputs of this case were computed with an epsilon that its file does not say; ONNX's default is 1e-6.
+void amend(Document& document, const std::string& name) {
+  if (name == "test_adam_multiple") document.nodes.at(0).attributes.push_back({"epsilon", 1e-2f});
+}
+
 Outcome run_directory(const fs::path& path, std::set<std::string>& ops) {
   try {
-    auto document = std::make_shared<const Document>(read_document((path / "model.onnx").string()));
+    auto document = std::make_shared<Document>(read_document((path / "model.onnx").string()));
+    amend(*document, path.filename().string());
     for (const Node& node : document->nodes) ops.insert(node.op);
     Outcome outcome;
     for (int i = 0; fs::exists(path / fmt::format("test_data_set_{}", i)); ++i) {
@@ -203,7 +233,8 @@ Summary run_everything() {
 
 void print(const Summary& s) {
   std::printf("%-28s %7s %7s %12s\n", "operator (cases it is in)", "passed", "failed", "unsupported");
-  for (const auto& [op, t] : s.by_op) std::printf("%-28s %7d %7d %12d\n", op.c_str(), t.counts[0], t.counts[1], t.counts[2]);
+  for (const auto& [op, t] : s.by_op)
+    std::printf("%-28s %7d %7d %12d\n", op.c_str(), t.counts[0], t.counts[1], t.counts[2]);
   std::printf("\nwhy cases are unsupported:\n");
   for (const auto& [why, cases] : s.reasons)
     std::printf("  %3zu  %s  [%s%s]\n", cases.size(), why.c_str(), cases[0].c_str(), cases.size() > 1 ? ", ..." : "");
