@@ -8,6 +8,7 @@
 #include "onnx/order.h"
 #include "onnx/recording.h"
 #include "onnx/roles.h"
+#include "onnx/source.h"
 
 namespace reprise::onnx {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 std::string told(const std::string& path, const std::vector<Missing>& missing) {
   std::string text = fmt::format("[onnx] '{}' needs what is not supported:", path);
   for (const Missing& m : missing) {
-    text += fmt::format("\n  {}: {}", m.node, m.why);
-    if (m.count > 1) text += fmt::format(" ({} more of {})", m.count - 1, m.op);
+    std::string others = m.count > 1 ? fmt::format(" and {} more", m.count - 1) : "";
+    text += fmt::format("\n  {}{}: {}", m.node, others, m.why);
   }
   return text;
 }
@@ -36,8 +37,8 @@ std::int64_t bound_size(const Document& document, const Declared& input, std::si
   auto known = d.symbol.empty() ? symbols.end() : symbols.find(d.symbol);
   if (known != symbols.end()) return known->second;
   if (axis > 0)
-    fail("[onnx] '{}': dimension {} of input '{}' is open ({}): say its shape", document.path, axis, input.name,
-         d.symbol.empty() ? "not named" : "'" + d.symbol + "'");
+    fail("[onnx] '{}' leaves dimension {} of input {} open ({}): say its shape", document.path, axis, shown(input.name),
+         d.symbol.empty() ? "not named" : shown(d.symbol));
   std::int64_t size = batch > 0 ? batch : 1;
   if (!d.symbol.empty()) symbols[d.symbol] = size;
   return size;
@@ -53,7 +54,8 @@ Shape bound_shape(const Document& document, const Declared& input, const ImportO
   if (auto given = options.shapes.find(input.name); given != options.shapes.end()) {
     sizes = given->second;
   } else {
-    if (!input.has_shape) fail("[onnx] '{}': input '{}' has no shape: say it", document.path, input.name);
+    if (!input.has_shape)
+      fail("[onnx] '{}' leaves the shape of input {} open: say it", document.path, shown(input.name));
     for (std::size_t i = 0; i < input.dims.size(); ++i)
       sizes.push_back(bound_size(document, input, i, options.batch, symbols));
   }
@@ -101,6 +103,9 @@ struct Network::Plan {
 
   void check_opset() const {
     auto own = document->opsets.find("");
+    bool is_own = std::ranges::any_of(document->nodes, [](const Node& n) { return n.domain.empty(); });
+    if (own == document->opsets.end() && is_own)
+      fail("[onnx] '{}' does not say its opset: export it again", document->path);
     if (own != document->opsets.end() && own->second > newest_opset)
       fail("[onnx] '{}' is of opset {}: opsets up to {} are known, export with one of those", document->path,
            own->second, newest_opset);

@@ -164,12 +164,12 @@ Values depth_to_space_of(const NodeCall& c) {
   std::string mode = c.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") unsupported("mode \"{}\" is not supported: DCR and CRD are", mode);
   std::int64_t r = c.integer("blocksize", 0);
-  if (r < 1 || r > 1 << 15) fail("[onnx] blocksize {} of DepthToSpace is out of range", r);
+  if (r < 1 || r > 1 << 10) fail("[onnx] blocksize {} of DepthToSpace is out of range", r);
   return {mode == "DCR" ? depth_to_space(c.in(0), r) : pixel_shuffle(c.in(0), r)};
 }
 Values space_to_depth_of(const NodeCall& c) {
   std::int64_t r = c.integer("blocksize", 0);
-  if (r < 1 || r > 1 << 15) fail("[onnx] blocksize {} of SpaceToDepth is out of range", r);
+  if (r < 1 || r > 1 << 10) fail("[onnx] blocksize {} of SpaceToDepth is out of range", r);
   return {space_to_depth(c.in(0), r)};
 }
 

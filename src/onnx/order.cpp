@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "onnx/operators.h"
+#include "onnx/source.h"
 
 namespace reprise::onnx {
 namespace {
@@ -20,12 +21,12 @@ Makers makers_of(const Document& document) {
   Makers makers;
   for (const Declared& input : document.inputs)
     if (!makers.emplace(input.name, given).second)
-      fail("[onnx] '{}': two inputs have the name '{}'", document.path, input.name);
+      fail("[onnx] '{}' has two inputs with one name: {}", document.path, shown(input.name));
   for (const FileTensor& t : document.initializers) makers.emplace(t.name, given);
   for (std::size_t i = 0; i < document.nodes.size(); ++i)
     for (const std::string& name : document.nodes[i].outputs)
       if (!name.empty() && !makers.emplace(name, i).second)
-        fail("[onnx] '{}': the name '{}' is made twice, again by {}", document.path, name, title(document.nodes[i]));
+        fail("[onnx] '{}' makes a name twice: {}, again by {}", document.path, shown(name), title(document.nodes[i]));
   return makers;
 }
 
@@ -37,7 +38,8 @@ class Sorting {
     Makers makers = makers_of(document);
     for (std::size_t i = 0; i < document.nodes.size(); ++i) link(makers, i);
     for (const Declared& output : document.outputs)
-      if (!makers.contains(output.name)) fail("[onnx] '{}': nothing makes the output '{}'", document.path, output.name);
+      if (!makers.contains(output.name))
+        fail("[onnx] '{}' lacks an output: nothing makes {}", document.path, shown(output.name));
   }
 
   std::vector<Node> run() {
@@ -61,7 +63,8 @@ class Sorting {
     for (const std::string& name : names_read(document_.nodes[i])) {
       auto maker = makers.find(name);
       if (maker == makers.end())
-        fail("[onnx] '{}': {} reads '{}', which nothing makes", document_.path, title(document_.nodes[i]), name);
+        fail("[onnx] '{}' lacks a value: {} reads {}, which nothing makes", document_.path, title(document_.nodes[i]),
+             shown(name));
       if (maker->second == given) continue;
       readers_[maker->second].push_back(i);
       ++waits_[i];
@@ -70,7 +73,7 @@ class Sorting {
 
   [[noreturn]] void refuse_cycle() const {
     auto waiting = std::ranges::find_if(waits_, [](int n) { return n > 0; });
-    fail("[onnx] '{}': nodes wait for each other in a cycle, among them {}", document_.path,
+    fail("[onnx] '{}' goes in circles: nodes wait for each other, among them {}", document_.path,
          title(document_.nodes[static_cast<std::size_t>(waiting - waits_.begin())]));
   }
 
@@ -81,9 +84,11 @@ class Sorting {
 
 }  // namespace
 
+std::string shown_op(const Node& node) { return knows_operator(node) ? node.op : shown(node.op); }
+
 std::string title(const Node& node) {
-  if (!node.name.empty()) return fmt::format("{} '{}'", node.op, node.name);
-  return fmt::format("{} that makes '{}'", node.op, node.outputs.empty() ? std::string() : node.outputs[0]);
+  if (!node.name.empty()) return fmt::format("{} {}", shown_op(node), shown(node.name));
+  return fmt::format("{} that makes {}", shown_op(node), shown(node.outputs.empty() ? std::string() : node.outputs[0]));
 }
 
 std::vector<std::string> names_read(const Node& node) {

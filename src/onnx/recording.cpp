@@ -5,6 +5,7 @@
 
 #include "graph/builtin.h"
 #include "onnx/order.h"
+#include "onnx/source.h"
 #include "ops/rules.h"
 
 namespace reprise::onnx {
@@ -17,6 +18,28 @@ constexpr double most_folded_flops = 1e8;
 const Tensor* tensor_of_constant(const Value& value) {
   const reprise::Node& node = value.graph()->node(value.ref().node);
   return node.op == &constant_op ? std::get_if<Tensor>(node.attributes.find("value")) : nullptr;
+}
+
+// A graph larger than this is no network that anybody trains: a file made it grow.
+constexpr std::int32_t most_nodes = 1'000'000;
+
+void check_size(const Value& value) {
+  check_countable(value.type());
+  if (value.graph()->size() > most_nodes) fail("[onnx] the graph grows past {} nodes: record fewer steps", most_nodes);
+}
+
+// Expressions of constants that are too large to fold become part of the network's graph, once.
+void move_into(const std::shared_ptr<Graph>& graph, const Graph& from, const std::vector<Operand*>& values) {
+  std::vector<std::int32_t> place;
+  for (const reprise::Node& old : from.nodes()) {
+    reprise::Node node = old;
+    for (Ref& r : node.inputs) r.node = place[static_cast<std::size_t>(r.node)];
+    place.push_back(graph->append(std::move(node)));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Ref r = from.outputs[i];
+    values[i]->value = Value(graph, {place[static_cast<std::size_t>(r.node)], r.output});
+  }
 }
 
 bool is_half(const Value& v) { return v && (v.dtype() == DType::f16 || v.dtype() == DType::bf16); }
@@ -50,14 +73,24 @@ std::string advice_for(const Node& node, std::int64_t opset) {
   if (node.op == "If" || node.op == "Loop" || node.op == "Scan")
     return "subgraphs are not supported: export with fixed sizes, so that control flow is unrolled";
   if (knows_operator(node))
-    return fmt::format("of opset {} is not supported: convert or export the model with an opset from 9 to {}", opset,
+    return fmt::format("its form of opset {} is not supported: export the model with an opset from 9 to {}", opset,
                        newest_opset);
   if (!node.domain.empty())
-    return fmt::format("domain '{}' is not supported: export without custom operators", node.domain);
-  return "is not supported: export with it decomposed, or take it out of the part that is trained";
+    return fmt::format("domain {} is not supported: export without custom operators", shown(node.domain));
+  return "not supported: export with it decomposed, or take it out of the part that is trained";
 }
 
 }  // namespace
+
+void check_countable(const Type& type) {
+  constexpr std::int64_t most = std::int64_t{1} << 48;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size : type.shape) {
+    if (size > most) fail("[onnx] {} is too large in one dimension", to_string(type));
+    sizes.push_back(std::max<std::int64_t>(size, 1));  // empty ones have strides too
+  }
+  Shape(sizes).elements();
+}
 
 void Recording::miss(const std::string& op, const std::string& node, const std::string& why) {
   for (Missing& m : missing_)
@@ -66,6 +99,12 @@ void Recording::miss(const std::string& op, const std::string& node, const std::
       return;
     }
   missing_.push_back({op, node, 1, why});
+}
+
+void Recording::give(const std::string& name, Operand operand) {
+  check_countable(operand.value.type());
+  if (!graph_ && !operand.value.graph()->inputs.empty()) graph_ = operand.value.graph();
+  values_[name] = std::move(operand);
 }
 
 Operand Recording::value(const std::string& name) const {
@@ -91,11 +130,12 @@ void Recording::run(const Node& node) {
   try {
     outputs = record(node, *op, inputs_of(node));
     for (const Operand& o : outputs)
-      if (o.value) o.value.type().bytes();  // refuses what cannot be counted
+      if (o.value) check_size(o.value);
   } catch (const UnsupportedForm& e) {
     return miss(node.op, title(node), e.what());
-  } catch (const Error& e) {
-    if (error_.empty()) error_ = fmt::format("[onnx] '{}': {}: {}", document_.path, title(node), e.what());
+  } catch (const std::exception& e) {
+    if (error_.empty())
+      error_ = fmt::format("[onnx] '{}' cannot be recorded at {}: {}", document_.path, title(node), e.what());
     return;
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -154,15 +194,22 @@ std::vector<Operand> Recording::record(const Node& node, const Operator& op, std
 }
 
 void Recording::fold(std::vector<Operand>& outputs) {
-  for (Operand& o : outputs) {
-    if (!o.value || tensor_of_constant(o.value) || !o.value.graph()->inputs.empty()) continue;
-    Graph graph = *o.value.graph();
-    graph.outputs = {o.value.ref()};
+  std::map<Graph*, std::vector<Operand*>> expressions;
+  for (Operand& o : outputs)
+    if (o.value && !tensor_of_constant(o.value) && o.value.graph()->inputs.empty() && o.value.graph() != graph_)
+      expressions[o.value.graph().get()].push_back(&o);
+  for (const auto& [from, values] : expressions) {
+    Graph graph = *from;
+    std::int64_t bytes = 0;
+    for (const Operand* o : values) graph.outputs.push_back(o->value.ref()), bytes += o->value.type().bytes();
     graph = eliminate_dead_code(graph);
-    std::int64_t bytes = o.value.type().bytes();
-    if (!is_cheap(graph) || folded_bytes_ + bytes > most_folded_in_all) continue;
-    folded_bytes_ += bytes;
-    o.value = Value(evaluate(graph, {})[0]);
+    if (is_cheap(graph) && folded_bytes_ + bytes <= most_folded_in_all) {
+      folded_bytes_ += bytes;
+      std::vector<Tensor> tensors = evaluate(graph, {});
+      for (std::size_t i = 0; i < values.size(); ++i) values[i]->value = Value(tensors[i]);
+    } else if (graph_) {
+      move_into(graph_, graph, values);
+    }
   }
 }
 

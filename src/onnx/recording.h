@@ -13,12 +13,15 @@
 
 namespace reprise::onnx {
 
+/// An Error where the bytes of a value, or those between two of its elements, cannot be counted.
+void check_countable(const Type& type);
+
 class Recording {
  public:
   Recording(const Document& document, const Roles& roles, const Network::Hooks& hooks, bool training)
       : document_(document), roles_(roles), hooks_(hooks), training_(training) {}
 
-  void give(const std::string& name, Operand operand) { values_[name] = std::move(operand); }
+  void give(const std::string& name, Operand operand);
   /// A name that cannot be had: what depends on it is left out.
   void miss(const std::string& op, const std::string& node, const std::string& why);
   void run(const Node& node);
@@ -40,6 +43,7 @@ class Recording {
   const Roles& roles_;
   const Network::Hooks& hooks_;
   bool training_;
+  std::shared_ptr<Graph> graph_;  // the network's; none while everything is constant
   std::unordered_map<std::string, Operand> values_;
   std::unordered_map<std::string, Missing> unmade_;  // outputs of recorded nodes, a concern only if somebody reads them
   std::vector<Missing> missing_;
