@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow test-kill test-full test-sanitizers bench check-torch bench-torch install format clean
+.PHONY: help demo build test test-slow test-kill test-full test-sanitizers fuzz-onnx bench check-torch bench-torch install format clean
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
 
 help:
 	@echo "make demo     install what is missing, build, and run the demonstration"
 	@echo "make test     install what is missing, build, and run every test"
-	@echo "make test-slow   ten times the random planning problems of make test"
+	@echo "make test-slow   ten times the random planning problems and damaged files of make test"
 	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
 	@echo "make test-kill   thirty times: kill a training run at a random moment, and resume it"
 	@echo "make test-sanitizers   all rooms under ASan and UBSan, the engine's threads under TSan (half an hour)"
+	@echo "make fuzz-onnx   any bytes as an ONNX file under ASan and UBSan, for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
 	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
@@ -32,8 +34,9 @@ test:
 test-slow:
 	@scripts/install-packages test
 	@cmake --preset dev >/dev/null
-	@cmake --build --preset dev --target plan_test
+	@cmake --build --preset dev --target plan_test onnx_test
 	@REPRISE_TEST_FACTOR=10 build/dev/bin/plan_test
+	@REPRISE_TEST_FACTOR=10 build/dev/bin/onnx_test --gtest_filter='OnnxHostile.*'
 
 test-full:
 	@scripts/install-packages test
@@ -50,6 +53,14 @@ test-kill:
 test-sanitizers:
 	@scripts/install-packages test
 	@scripts/run-sanitizers
+
+fuzz-onnx:
+	@scripts/install-packages fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz --target onnx_fuzz
+	@mkdir -p build/fuzz/corpus
+	@OMP_NUM_THREADS=1 build/fuzz/bin/onnx_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -max_len=4096 \
+	  -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/onnx/corpus
 
 bench:
 	@scripts/install-packages bench
@@ -72,4 +83,4 @@ format:
 	@scripts/check-format --fix
 
 clean:
-	@rm -rf build/dev build/asan build/tsan build/release build/bench
+	@rm -rf build/dev build/asan build/tsan build/release build/bench build/fuzz

@@ -43,8 +43,13 @@ void emit_numbers(Sink& to, const Field& field, const ElementType& type, const T
 void emit_typed(Sink& to, const Field& field, const ElementType& type, const Tensor& value, std::int64_t& at) {
   std::int64_t count = Numbers(field, wire_of(type.field)).count();
   auto inside = [&](Sink& s) { emit_numbers(s, field, type, value, at); };
+  auto packed = [&](Sink& s) {
+    if (wire_of(type.field) == Wire::varint) return inside(s);
+    std::int64_t size = size_of(value.dtype());  // which are as in memory
+    s.write(static_cast<const char*>(value.data()) + at * size, count * size);
+  };
   if (field.wire == Wire::bytes) {
-    emit_nested(to, field, inside);
+    emit_nested(to, field, packed);
   } else {
     to.write(field.tag.data(), static_cast<std::int64_t>(field.tag.size()));
     inside(to);

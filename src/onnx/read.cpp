@@ -37,12 +37,25 @@ void read_raw(const FileTensor& tensor, const ElementType& type, const io::Input
     read_converted(tensor, type, file, to);
 }
 
+// Packed numbers of a fixed size are as raw ones.
+std::int64_t read_packed(const FileTensor& tensor, const Field& field, const Tensor& to, std::int64_t at) {
+  std::int64_t size = size_of(to.dtype()), bytes = static_cast<std::int64_t>(field.content.size());
+  bytes = std::min(bytes, (to.elements() - at) * size);
+  tensor.model->file().read(tensor.model->offset_of(field.content.data()), static_cast<char*>(to.data()) + at * size,
+                            bytes);
+  return bytes / size;
+}
+
 // The file may have changed since it was counted.
 void read_typed(const FileTensor& tensor, const ElementType& type, const Tensor& to) {
   Message message(*tensor.model, message_of(tensor));
   std::int64_t i = 0, count = to.elements();
   for (Field field; message.next(field);) {
     if (field.number != type.field) continue;
+    if (field.wire == Wire::bytes && wire_of(type.field) != Wire::varint) {
+      i += read_packed(tensor, field, to, i);
+      continue;
+    }
     Numbers numbers(field, wire_of(type.field));
     for (std::uint64_t bits = 0; i < count && numbers.next(bits);)
       if (!store_number(type, bits, to, i++)) refuse_number(tensor);

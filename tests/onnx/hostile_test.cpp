@@ -11,11 +11,6 @@
 namespace reprise::onnx {
 namespace {
 
-// In memory where that can be: forcing thousands of files to a disk takes minutes.
-std::filesystem::path fast_folder() {
-  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
-}
-
 class OnnxHostile : public testing::Test {
  protected:
   // The refusal without the file's name; "" where nothing is refused.

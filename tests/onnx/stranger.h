@@ -2,7 +2,9 @@
 // What a file from a stranger has to be safe for. Tests and the fuzzer call the same function.
 #pragma once
 
+#include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "base/error.h"
@@ -10,6 +12,11 @@
 #include "onnx/wire_writer.h"
 
 namespace reprise::onnx {
+
+/// In memory where that can be: forcing thousands of files to a disk takes minutes.
+inline std::filesystem::path fast_folder() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
 
 /// Reads the file, its numbers, and writes it again. What is refused is refused by a sentence, which is returned; ""
 /// where nothing was. Anything else that does not go right is our bug and thrown as std::logic_error.
