@@ -2,7 +2,7 @@
 # How our own targets are compiled. Nothing here reaches a user's build.
 add_library(reprise_options INTERFACE)
 target_compile_features(reprise_options INTERFACE cxx_std_20)
-target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor -Wno-missing-field-initializers
+target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wnon-virtual-dtor -Wno-missing-field-initializers
   # Of no meaning where the files of a room are compiled as one.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 if(REPRISE_DEV)

@@ -114,9 +114,18 @@ Document read_document(const std::string& path);
 /// A TensorProto that is a file of its own.
 FileTensor read_tensor(const std::string& path);
 
-/// The document's file again with these initializers' numbers, given as FileTensor::type() says; everything else stays
-/// byte for byte, and a number that did not change keeps its bytes. Appears whole or not at all, and may replace the
-/// file it comes from. External data go to one new file beside `path` with a name that was free.
-void write_document(const Document& document, const std::map<std::string, Tensor>& values, const std::string& path);
+/// The paths of the files beside the model that hold external data, each once.
+std::vector<std::string> external_files(const Document& document);
+
+using DeclaredShapes = std::map<std::string, std::vector<Dimension>>;
+
+/// The document's file again with these numbers of initializers, or of Constant nodes by the names of their outputs.
+/// Everything else stays byte for byte, and a number that did not change keeps its bytes. The dtype must be that of
+/// FileTensor::type(); the shape may be another, which then stands in the file. Appears whole or not at all, and may
+/// replace the file it comes from. External data go to one new file beside `path` with a name that was free.
+/// `shapes` are new dimensions of the graph's inputs and outputs; where there are any, hints of the shapes of inner
+/// values are left out.
+void write_document(const Document& document, const std::map<std::string, Tensor>& values, const std::string& path,
+                    DeclaredShapes shapes = {});
 
 }  // namespace reprise::onnx

@@ -7,16 +7,51 @@
 namespace reprise::onnx {
 namespace {
 
-void emit_entry(Sink& to, const Field& field, const std::string& key, const std::string& value) {
+// Fields that were not there.
+void emit_integer(Sink& to, int number, std::int64_t value) {
+  to.varint(static_cast<std::uint64_t>(number << 3));
+  to.varint(static_cast<std::uint64_t>(value));
+}
+
+void emit_content(Sink& to, int number, const std::function<void(Sink&)>& inside) {
   Sink count;
-  auto inside = [&](Sink& s) {
-    s.varint(1 << 3 | 2), s.varint(key.size()), s.write(key.data(), static_cast<std::int64_t>(key.size()));
-    s.varint(2 << 3 | 2), s.varint(value.size()), s.write(value.data(), static_cast<std::int64_t>(value.size()));
-  };
   inside(count);
-  to.copy(*field.file, field.tag);
+  to.varint(static_cast<std::uint64_t>(number << 3 | 2));
   to.varint(static_cast<std::uint64_t>(count.bytes()));
   inside(to);
+}
+
+void emit_text(Sink& to, int number, const std::string& text) {
+  emit_content(to, number, [&](Sink& s) { s.write(text.data(), static_cast<std::int64_t>(text.size())); });
+}
+
+void emit_entry(Sink& to, const std::string& key, const std::string& value) {
+  emit_content(to, field_external_data, [&](Sink& s) {
+    emit_text(s, 1, key);
+    emit_text(s, 2, value);
+  });
+}
+
+void emit_shape(Sink& to, const std::vector<Dimension>& dims) {
+  for (const Dimension& d : dims)
+    emit_content(to, 1, [&](Sink& s) {
+      if (d.size >= 0)
+        emit_integer(s, 1, d.size);
+      else if (!d.symbol.empty())
+        emit_text(s, 2, d.symbol);
+    });
+}
+
+// A message whose fields of that number are written by `inside`.
+void emit_with(Sink& to, const SourceFile& file, Bytes bytes, int number,
+               const std::function<void(Sink&, const Field&)>& inside) {
+  Message message(file, bytes);
+  for (Field field; message.next(field);) {
+    if (field.number == number)
+      inside(to, field);
+    else
+      to.copy(file, field.whole);
+  }
 }
 
 bool is_same_number(const ElementType& type, std::uint64_t a, std::uint64_t b) {
@@ -62,6 +97,52 @@ bool says_where(const Field& field) {
   return key == "location" || key == "offset" || key == "length" || key == "checksum";
 }
 
+// A tensor's fields one after the other.
+struct TensorEmitter {
+  using Stored = FileTensor::Stored;
+
+  const Change& change;
+  const FileTensor& tensor = *change.tensor;
+  const ElementType& type = *find_element(tensor.data_type);
+  bool has_dims = !change.is_reshaped(), has_place = tensor.stored != Stored::external;
+  bool has_raw = !change.is_reshaped() || tensor.stored == Stored::external;
+  std::int64_t at = 0;  // the next element
+
+  void emit(Sink& to, const Field& field) {
+    bool is_typed = change.value && tensor.stored == Stored::typed && field.number == type.field;
+    if (change.is_reshaped() && field.number == field_dims)
+      emit_dims(to);
+    else if (tensor.stored == Stored::external && field.number == field_external_data && says_where(field))
+      emit_place(to);
+    else if (change.value && tensor.stored == Stored::raw && field.number == field_raw_data)
+      emit_nested(to, field, [&](Sink& s) { emit_raw(s, change); }), has_raw = true;
+    else if (is_typed && !change.is_reshaped())
+      emit_typed(to, field, type, *change.value, at);
+    else if (!is_typed)
+      to.copy(*tensor.model, field.whole);
+  }
+
+  // New dimensions where there were none, and numbers as raw bytes where they were typed.
+  void emit_missing(Sink& to) {
+    emit_dims(to);
+    if (!has_raw) emit_content(to, field_raw_data, [&](Sink& s) { emit_raw(s, change); });
+  }
+
+  void emit_dims(Sink& to) {
+    if (has_dims) return;
+    for (std::int64_t size : change.value->shape()) emit_integer(to, field_dims, size);
+    has_dims = true;
+  }
+
+  void emit_place(Sink& to) {
+    if (has_place) return;
+    emit_entry(to, "location", change.location);
+    emit_entry(to, "offset", std::to_string(change.offset));
+    emit_entry(to, "length", std::to_string(change.bytes()));
+    has_place = true;
+  }
+};
+
 }  // namespace
 
 void emit_nested(Sink& to, const Field& field, const std::function<void(Sink&)>& inside) {
@@ -76,27 +157,30 @@ void emit_nested(Sink& to, const Field& field, const std::function<void(Sink&)>&
   inside(to);
 }
 
+void emit_declared(Sink& to, const SourceFile& file, Bytes bytes, const std::vector<Dimension>& dims) {
+  auto tensor_type = [&](Sink& s, Bytes inner) {
+    emit_with(s, file, inner, 2, [](Sink&, const Field&) {});
+    emit_content(s, 2, [&](Sink& shape) { emit_shape(shape, dims); });
+  };
+  auto type = [&](Sink& s, Bytes inner) {
+    emit_with(s, file, inner, 1, [&](Sink& at, const Field& field) {
+      emit_nested(at, field, [&](Sink& content) { tensor_type(content, field.bytes()); });
+    });
+  };
+  emit_with(to, file, bytes, 2, [&](Sink& at, const Field& field) {
+    emit_nested(at, field, [&](Sink& content) { type(content, field.bytes()); });
+  });
+}
+
+std::int64_t Change::bytes() const {
+  return value ? raw_bytes(*find_element(tensor->data_type), value->elements()) : tensor->bytes;
+}
+
 void emit_tensor(Sink& to, const Change& change) {
-  const FileTensor& tensor = *change.tensor;
-  const ElementType& type = *find_element(tensor.data_type);
-  bool is_placed = false;
-  std::int64_t at = 0;
-  Message message(*tensor.model, message_of(tensor));
-  for (Field field; message.next(field);) {
-    if (tensor.stored == FileTensor::Stored::external && field.number == field_external_data && says_where(field)) {
-      if (is_placed) continue;
-      emit_entry(to, field, "location", change.location);
-      emit_entry(to, field, "offset", std::to_string(change.offset));
-      emit_entry(to, field, "length", std::to_string(tensor.bytes));
-      is_placed = true;
-    } else if (change.value && tensor.stored == FileTensor::Stored::raw && field.number == field_raw_data) {
-      emit_nested(to, field, [&](Sink& s) { emit_raw(s, change); });
-    } else if (change.value && tensor.stored == FileTensor::Stored::typed && field.number == type.field) {
-      emit_typed(to, field, type, *change.value, at);
-    } else {
-      to.copy(*tensor.model, field.whole);
-    }
-  }
+  TensorEmitter emitter{change};
+  Message message(*change.tensor->model, message_of(*change.tensor));
+  for (Field field; message.next(field);) emitter.emit(to, field);
+  emitter.emit_missing(to);
 }
 
 void emit_raw(Sink& to, const Change& change) {

@@ -9,8 +9,8 @@
 
 namespace reprise::onnx {
 
-/// The fields of TensorProto that say where numbers are.
-enum : int { field_raw_data = 9, field_external_data = 13 };
+/// Some fields of TensorProto.
+enum : int { field_dims = 1, field_raw_data = 9, field_external_data = 13 };
 
 /// Reads what a TensorProto says and checks it; takes no memory for its numbers. `message` is a part of the file.
 FileTensor parse_tensor(const std::shared_ptr<const SourceFile>& file, Bytes message);

@@ -108,9 +108,9 @@ TEST_F(OnnxWrite, LeavesWhatWasThereIfItCannotWrite) {
   Document d = read(wire_small_model());
   write_bytes(to(), "precious");
   EXPECT_EQ(message_of([&] {
-              write_document(d, {{"w", Tensor{1}}}, to());
+              write_document(d, {{"w", Tensor{1}.to(DType::f64)}}, to());
             }),
-            "[onnx] 'w' is f32[2,3], the numbers to be written are f32[1]");
+            "[onnx] 'w' is f32[2,3], the numbers to be written are f64[1]");
   EXPECT_EQ(message_of([&] {
               write_document(d, {{"v", Tensor{1}}}, to());
             }),
@@ -126,6 +126,52 @@ TEST_F(OnnxWrite, RefusesIntegersThatTheFileCannotHold) {
               write_document(d, {{"byte", Tensor{1, 256}.to(DType::i32)}}, to());
             }),
             "[onnx] 'byte' is of uint8, which cannot hold its new element 1");
+}
+
+TEST_F(OnnxWrite, GivesConstantNodesNewNumbersByTheNameOfTheirOutput) {
+  WireMessage value = WireMessage().text(1, "value").message(5, wire_floats("", {2}, {1, 2})).integer(20, 4);
+  Document d = read(wire_model(WireMessage().message(1, wire_node("Constant", {}, {"c"}, {value}))));
+  write_document(d, {{"c", Tensor{3, 4}}}, to());
+  Node node = read_document(to()).nodes.at(0);
+  EXPECT_TRUE(same_bits(std::get<FileTensor>(node.attributes.at(0).value).read(), Tensor{3, 4}));
+}
+
+TEST_F(OnnxWrite, GivesTensorsNewShapesInEveryForm) {
+  Document d = read(model_of_every_form());
+  std::map<std::string, Tensor> values;
+  for (const FileTensor& t : d.initializers) values[t.name] = Tensor{{1, 2}, {3, 4}, {5, 6}}.to(t.type().dtype);
+  write_document(d, values, to());
+  for (const FileTensor& t : read_document(to()).initializers)
+    EXPECT_TRUE(same_bits(t.read(), values.at(t.name))) << t.name;
+  EXPECT_NE(bytes_of(to()).find("of what it is"), std::string::npos);
+}
+
+TEST_F(OnnxWrite, GivesScalarsAndTensorsWithoutElementsNewShapes) {
+  WireMessage graph = WireMessage().message(5, wire_floats("scalar", {}, {5})).message(5, wire_tensor("none", 1, {0}));
+  Document d = read(wire_model(graph));
+  write_document(d, {{"scalar", Tensor{1, 2}}, {"none", Tensor{3}}}, to());
+  EXPECT_TRUE(same_bits(read_document(to()).initializers.at(0).read(), Tensor{1, 2}));
+  EXPECT_TRUE(same_bits(read_document(to()).initializers.at(1).read(), Tensor{3}));
+}
+
+TEST_F(OnnxWrite, DeclaresNewShapesAndDropsHintsOfInnerOnes) {
+  WireMessage graph = WireMessage().message(1, wire_node("Identity", {"x"}, {"y"}));
+  graph.message(5, wire_floats("w", {2}, {1, 2}))
+      .message(11, wire_value("x", {-1, 2}))
+      .message(11, wire_value("w", {2}));
+  graph.message(12, wire_value("y", {-1, 2}).text(3, "what y is")).message(13, wire_value("inner", {2}));
+  Document d = read(wire_model(graph));
+  write_document(d, {{"w", Tensor{1, 2, 3}}}, to(), {{"y", {{-1, "N"}, {3, ""}, {}}}});
+  Document again = read_document(to());
+  EXPECT_EQ(again.outputs.at(0).dims.size(), 3u);
+  EXPECT_EQ(again.outputs.at(0).dims.at(0).symbol, "N");
+  EXPECT_EQ(again.outputs.at(0).dims.at(1).size, 3);
+  EXPECT_EQ(again.outputs.at(0).dims.at(2).size, -1);
+  EXPECT_EQ(again.outputs.at(0).data_type, element_float);
+  EXPECT_EQ(again.inputs.at(0).dims.at(1).size, 2);
+  EXPECT_EQ(again.inputs.at(1).dims.at(0).size, 3);  // the initializer is declared as an input, too
+  EXPECT_NE(bytes_of(to()).find("what y is"), std::string::npos);
+  EXPECT_EQ(bytes_of(to()).find("inner"), std::string::npos);
 }
 
 class OnnxWriteExternal : public OnnxWrite {
@@ -165,6 +211,18 @@ TEST_F(OnnxWriteExternal, StaysExternalInANewFileAnywhere) {
   EXPECT_TRUE(same_bits(again.initializers.at(1).read(), Tensor{6}));
   EXPECT_TRUE(same_bits(again.initializers.at(2).read(), Tensor{9}));
   EXPECT_TRUE(same_bits(constant_of(again), Tensor{5, 6}));
+}
+
+TEST_F(OnnxWriteExternal, StaysExternalWithANewShape) {
+  Document d = read_external();
+  write_document(d, {{"a", Tensor{{7, 8}, {9, 10}}}}, to());
+  FileTensor a = read_document(to()).initializers.at(0);
+  EXPECT_EQ(a.stored, FileTensor::Stored::external);
+  EXPECT_TRUE(same_bits(a.read(), Tensor{{7, 8}, {9, 10}}));
+}
+
+TEST_F(OnnxWriteExternal, TheFilesOfADocumentAreKnown) {
+  EXPECT_EQ(external_files(read_external()), (std::vector<std::string>{from() + ".data", folder_.path() + "/parts/c"}));
 }
 
 TEST_F(OnnxWriteExternal, NeverOverwritesDataThatAreThere) {
