@@ -369,6 +369,7 @@ std::optional<Fusion> fusion_at(const Web& web, std::size_t i, bool training) {
 }  // namespace
 
 Fused fuse(const Document& document, std::vector<Node> nodes, bool training) {
+  nodes = without_idle_casts(document, std::move(nodes));
   Web web(document, nodes);
   std::map<std::size_t, Node> put;  // at the place of each pattern's last node
   Nodes gone;

@@ -102,6 +102,10 @@ std::optional<double> Web::number(const std::string& name) const {
     if (!single || t->data_type == element_string) return std::nullopt;
     return t->read().to(DType::f64).item();
   }
+  if (auto cast = maker(name, "Cast"); cast && attribute_integer(nodes_[*cast], "to", 0) == element_float) {
+    const std::string& before = nodes_[*cast].inputs[0];
+    return maker(before, "Cast") ? std::nullopt : number(before);
+  }
   auto i = maker_.find(name);
   if (i == maker_.end() || nodes_[i->second].op != "Constant") return std::nullopt;
   for (const NodeAttribute& a : nodes_[i->second].attributes) {

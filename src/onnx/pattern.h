@@ -29,7 +29,8 @@ class Web {
   /// Whether the values between these nodes are read by nobody else; the last one's are free.
   bool is_closed(const std::set<std::size_t>& nodes, std::size_t last) const;
 
-  /// The number that a name stands for, if it is a single constant; the integers, if it is a list of them.
+  /// The number that a name stands for, if it is a single constant, perhaps cast; the integers, if it is a list of
+  /// them.
   std::optional<double> number(const std::string& name) const;
   bool is_number(const std::string& name, double wanted) const;  // within f32's precision
   std::vector<std::int64_t> integers(const std::string& name) const;
@@ -46,6 +47,10 @@ class Web {
   std::set<std::string> outputs_;
   std::unordered_map<std::string, const FileTensor*> initializers_;
 };
+
+/// The nodes without casts to the type that a value has anyway: exporters write them where a model says "compute in
+/// f32". A cast stays where the type before it is not plain to see.
+std::vector<Node> without_idle_casts(const Document& document, std::vector<Node> nodes);
 
 /// An attribute of a node, or the default.
 std::int64_t attribute_integer(const Node& node, std::string_view name, std::int64_t otherwise);

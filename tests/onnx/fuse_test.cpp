@@ -96,6 +96,27 @@ TEST(OnnxFuse, RmsNormByQuotientReciprocalOrOneOverRoot) {
     expect_fused(d->node("Mul", {"w", "n"}, {"y"}).output("y"), "RmsNorm", 1);
 }
 
+TEST(OnnxFuse, RmsNormBehindCastsThatChangeNothing) {
+  Draft d;
+  d.input("x", {2, 3, 8}).weight("w", {8}).number("two", 2).number("eps", 1e-6f);
+  d.node("Relu", {"x"}, {"h"})
+      .node("Cast", {"h"}, {"f"}, {draft_integer("to", 1)})
+      .node("Pow", {"f", "two"}, {"squares"});
+  d.node("ReduceMean", {"squares"}, {"mean"}, last_axis).node("Add", {"mean", "eps"}, {"shifted"});
+  d.node("Sqrt", {"shifted"}, {"root"}).node("Reciprocal", {"root"}, {"r"}).node("Mul", {"h", "r"}, {"n"});
+  d.node("Cast", {"n"}, {"back"}, {draft_integer("to", 1)}).node("Mul", {"w", "back"}, {"y"}).output("y");
+  expect_fused(d, "RmsNorm", 1);
+}
+
+TEST(OnnxFuse, CastsThatChangeSomethingStay) {
+  Draft d;
+  d.input("x", {8})
+      .node("Cast", {"x"}, {"whole"}, {draft_integer("to", 7)})
+      .node("Cast", {"whole"}, {"y"}, {draft_integer("to", 1)});
+  d.node("Greater", {"x", "y"}, {"more"}).node("Cast", {"more"}, {"z"}, {draft_integer("to", 1)});
+  expect_fused(d.node("Add", {"y", "z"}, {"sum"}).output("sum"), "RmsNorm", 0);
+}
+
 Draft& erf_parts(Draft& d) {
   return d.input("x", {4, 8})
       .number("root2", 1.41421356f)
@@ -170,6 +191,17 @@ TEST(OnnxFuse, AttentionWithAnAdditiveMask) {
   products(d, {2, 3, 5, 4}).input("mask", {2, 1, 1, 5});
   d.node("MatMul", {"q", "kt"}, {"s"}).node("Div", {"s", "divisor"}, {"scaled"}).node("Add", {"scaled", "mask"}, {"m"});
   expect_fused(weigh(d, "m"), "Attention", 1);
+}
+
+// As PyTorch writes baddbmm: both parts times a one that was an integer.
+TEST(OnnxFuse, AttentionScaledByACastNumber) {
+  Draft d;
+  products(d, {6, 5, 4})
+      .input("mask", {6, 1, 5})
+      .integers("one", {1})
+      .node("Cast", {"one"}, {"factor"}, {draft_integer("to", 1)});
+  d.node("MatMul", {"q", "kt"}, {"s"}).node("Mul", {"s", "factor"}, {"f"}).node("Mul", {"mask", "factor"}, {"m"});
+  expect_fused(weigh(d.node("Add", {"f", "m"}, {"masked"}), "masked"), "Attention", 1);
 }
 
 TEST(OnnxFuse, AttentionOverBatchesOfMatrices) {
