@@ -60,7 +60,7 @@ fuzz-onnx:
 	@cmake --build --preset fuzz --target onnx_fuzz
 	@mkdir -p build/fuzz/corpus
 	@OMP_NUM_THREADS=1 build/fuzz/bin/onnx_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -max_len=4096 \
-	  -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/onnx/corpus
+	  -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/onnx/corpus /usr/share/libonnx-testdata/data/node
 
 bench:
 	@scripts/install-packages bench

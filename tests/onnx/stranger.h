@@ -4,12 +4,15 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "base/error.h"
 #include "onnx/document.h"
+#include "onnx/importer.h"
 #include "onnx/wire_writer.h"
+#include "reprise/compile.h"
 
 namespace reprise::onnx {
 
@@ -18,28 +21,61 @@ inline std::filesystem::path fast_folder() {
   return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
-/// Reads the file, its numbers, and writes it again. What is refused is refused by a sentence, which is returned; ""
-/// where nothing was. Anything else that does not go right is our bug and thrown as std::logic_error.
-inline std::string try_stranger(const std::string& path, const std::string& copy) {
-  std::string refusal;
-  try {
-    Document document = read_document(path);
-    std::map<std::string, Tensor> values;
-    bool is_plain = true;
-    for (const FileTensor& t : document.initializers) {
-      is_plain = is_plain && t.stored != FileTensor::Stored::external && t.data_type != element_bool;
-      try {
-        values[t.name] = t.read();
-      } catch (const Error& e) {
-        refusal = e.what();
-      }
+/// Reads all numbers and writes the file again, which must give the same file.
+inline void copy_stranger(const Document& document, const std::string& copy) {
+  std::map<std::string, Tensor> values;
+  bool is_plain = true;
+  for (const FileTensor& t : document.initializers) {
+    is_plain = is_plain && t.stored != FileTensor::Stored::external && t.data_type != element_bool;
+    try {
+      values[t.name] = t.read();
+    } catch (const Error&) {  // strings, or an integer past what we have
     }
-    write_document(document, values, copy);
-    if (is_plain && bytes_of(copy) != bytes_of(path)) throw std::logic_error("written unchanged, it is another file");
-  } catch (const Error& e) {
-    refusal = e.what();
   }
-  return refusal;
+  write_document(document, values, copy);
+  if (is_plain && bytes_of(copy) != bytes_of(document.path))
+    throw std::logic_error("written unchanged, it is another file");
+}
+
+/// The network with its weights and its gradients, as training records it.
+inline Graph graph_of_stranger(const Network& network) {
+  std::vector<Type> types;
+  std::map<std::string, std::size_t> places;
+  for (const auto& [name, type] : network.inputs()) types.push_back(type);
+  for (const FileTensor& t : network.document().initializers) {
+    if (network.role(t.name) == Role::constant) continue;
+    places[t.name] = types.size();
+    types.push_back(t.type());
+  }
+  return trace(
+      [&](const Values& v) -> Values {
+        Network::Hooks hooks;
+        hooks.initializer = [&](const std::string& name) { return v[places.at(name)]; };
+        hooks.dropout_key = [](const std::string&) { return Value(Tensor::zeros({DType::i64, {2}})); };
+        Values inputs(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(network.inputs().size())), wrt;
+        Values outputs = network.record(inputs, hooks, true);
+        for (const auto& [name, place] : places) wrt.push_back(v[place]);
+        if (outputs.empty() || wrt.empty() || outputs[0].type().dtype != DType::f32) return outputs;
+        return gradients(sum(outputs[0]), wrt);
+      },
+      types);
+}
+
+/// Everything that is done with a file before training: it is read and copied, understood, recorded and planned. The
+/// sentence it is refused by, or "". Anything that is thrown is our bug.
+inline std::string try_stranger(const std::string& path, const std::string& copy) {
+  try {
+    auto document = std::make_shared<const Document>(read_document(path));
+    copy_stranger(*document, copy);
+    Network network(document);
+    Graph graph = graph_of_stranger(network);
+    verify(graph);
+    plan(graph, {.planning = {.iterations = 10, .time_limit = 0.05}, .measure = false});
+  } catch (const Error& e) {
+    if (std::string_view(e.what()).starts_with("[internal]")) throw std::logic_error(e.what());
+    return e.what();
+  }
+  return {};
 }
 
 }  // namespace reprise::onnx
