@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow test-kill test-full test-sanitizers fuzz-onnx bench check-torch bench-torch install format clean
+.PHONY: help demo build test test-slow test-kill test-full test-sanitizers fuzz-onnx check-onnx bench check-torch bench-torch install format clean
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 
@@ -11,6 +11,7 @@ help:
 	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
 	@echo "make test-kill   thirty times: kill a training run at a random moment, and resume it"
 	@echo "make test-sanitizers   all rooms under ASan and UBSan, the engine's threads under TSan (half an hour)"
+	@echo "make check-onnx   the cases that come with ONNX: passed, failed and unsupported, by operator"
 	@echo "make fuzz-onnx   any bytes as an ONNX file under ASan and UBSan, for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
@@ -53,6 +54,12 @@ test-kill:
 test-sanitizers:
 	@scripts/install-packages test
 	@scripts/run-sanitizers
+
+check-onnx:
+	@scripts/install-packages test
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev --target onnx_test
+	@build/dev/bin/onnx_test --gtest_brief=1 --gtest_filter='OnnxConformance.*'
 
 fuzz-onnx:
 	@scripts/install-packages fuzz

@@ -62,6 +62,17 @@ Values relu_of(const NodeCall& c) {
   return {is_float(x.dtype()) ? relu(x) : maximum(x, number(0, x))};
 }
 
+Value tan_of(const Value& x) { return sin(x) / cos(x); }
+Value sinh_of(const Value& x) { return (expm1(x) - expm1(-x)) * 0.5; }
+Value cosh_of(const Value& x) { return (exp(x) + exp(-x)) * 0.5; }
+Value acosh_of(const Value& x) { return log(x + sqrt(x * x - 1)); }
+Value atanh_of(const Value& x) { return (log1p(x) - log1p(-x)) * 0.5; }
+// log(|x| + sqrt(x² + 1)) without losing what is small.
+Value asinh_of(const Value& x) {
+  Value square = x * x;
+  return sign(x) * log1p(abs(x) + square / (sqrt(square + 1) + 1));
+}
+
 struct Bounds {
   Value low, high;
 };
@@ -105,12 +116,16 @@ Values cast_like(const NodeCall& c) {
 
 constexpr Operator math_table[] = {
     {"Abs", 6, 21, computes, unary<abs>},
+    {"Acosh", 9, 21, computes, unary<acosh_of>},
     {"Add", 6, 21, computes, of_two<add>},
+    {"Asinh", 9, 21, computes, unary<asinh_of>},
+    {"Atanh", 9, 21, computes, unary<atanh_of>},
     {"Cast", 6, 21, moves, cast_to, 0, cast_target},
     {"CastLike", 15, 21, moves, cast_like, 0, like_target},
     {"Ceil", 6, 21, computes, unary<ceil>},
     {"Clip", 6, 21, computes, clip, 0b110},
     {"Cos", 7, 21, computes, unary<cos>},
+    {"Cosh", 9, 21, computes, unary<cosh_of>},
     {"Div", 6, 21, computes, of_two<divide>},
     {"Erf", 9, 21, computes, unary<erf>},
     {"Exp", 6, 21, computes, unary<exp>},
@@ -128,9 +143,11 @@ constexpr Operator math_table[] = {
     {"Round", 11, 21, computes, unary<round>},
     {"Sign", 9, 21, computes, unary<sign>},
     {"Sin", 7, 21, computes, unary<sin>},
+    {"Sinh", 9, 21, computes, unary<sinh_of>},
     {"Sqrt", 6, 21, computes, unary<sqrt>},
     {"Sub", 6, 21, computes, of_two<subtract>},
     {"Sum", 6, 21, computes, of_many<add>},
+    {"Tan", 7, 21, computes, unary<tan_of>},
 };
 
 }  // namespace

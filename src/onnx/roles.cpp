@@ -45,7 +45,8 @@ std::int64_t attribute_or(const Node& node, std::string_view name, std::int64_t 
 bool normalizes_by_batch(const Document& document, const Node& node) {
   std::int64_t opset = opset_of(document, node);
   if (opset >= 14) return attribute_or(node, "training_mode", 0) != 0;
-  return node.outputs.size() > 1 && (opset >= 7 || attribute_or(node, "is_test", 0) == 0);
+  auto named = std::ranges::count_if(node.outputs, [](const std::string& name) { return !name.empty(); });
+  return opset < 7 ? attribute_or(node, "is_test", 0) == 0 : named > 1;
 }
 
 constexpr std::string_view advice =
