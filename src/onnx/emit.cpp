@@ -77,6 +77,7 @@ void emit_numbers(Sink& to, const Field& field, const ElementType& type, const T
 
 void emit_typed(Sink& to, const Field& field, const ElementType& type, const Tensor& value, std::int64_t& at) {
   std::int64_t count = Numbers(field, wire_of(type.field)).count();
+  if (count > value.elements() - at) field.file->reject("changed while it was copied: write again");
   auto inside = [&](Sink& s) { emit_numbers(s, field, type, value, at); };
   auto packed = [&](Sink& s) {
     if (wire_of(type.field) == Wire::varint) return inside(s);
@@ -110,6 +111,7 @@ struct TensorEmitter {
 
   void emit(Sink& to, const Field& field) {
     bool is_typed = change.value && tensor.stored == Stored::typed && field.number == type.field;
+    bool is_empty_raw = change.is_reshaped() && tensor.stored == Stored::typed && field.number == field_raw_data;
     if (change.is_reshaped() && field.number == field_dims)
       emit_dims(to);
     else if (tensor.stored == Stored::external && field.number == field_external_data && says_where(field))
@@ -118,7 +120,7 @@ struct TensorEmitter {
       emit_nested(to, field, [&](Sink& s) { emit_raw(s, change); }), has_raw = true;
     else if (is_typed && !change.is_reshaped())
       emit_typed(to, field, type, *change.value, at);
-    else if (!is_typed)
+    else if (!is_typed && !is_empty_raw)
       to.copy(*tensor.model, field.whole);
   }
 

@@ -148,8 +148,10 @@ TEST_F(OnnxWrite, GivesTensorsNewShapesInEveryForm) {
 
 TEST_F(OnnxWrite, GivesScalarsAndTensorsWithoutElementsNewShapes) {
   WireMessage graph = WireMessage().message(5, wire_floats("scalar", {}, {5})).message(5, wire_tensor("none", 1, {0}));
+  graph.message(5, wire_tensor("both", 1, {1}).fixed(4, 1.0f).text(9, ""));
   Document d = read(wire_model(graph));
-  write_document(d, {{"scalar", Tensor{1, 2}}, {"none", Tensor{3}}}, to());
+  write_document(d, {{"scalar", Tensor{1, 2}}, {"none", Tensor{3}}, {"both", Tensor{4, 5}}}, to());
+  EXPECT_TRUE(same_bits(read_document(to()).initializers.at(2).read(), Tensor{4, 5}));
   EXPECT_TRUE(same_bits(read_document(to()).initializers.at(0).read(), Tensor{1, 2}));
   EXPECT_TRUE(same_bits(read_document(to()).initializers.at(1).read(), Tensor{3}));
 }
