@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recognises what exporters take apart: layer norms, RMS norms, GELUs and softmax attention become one node each, of
-// domain "reprise".
+// fused_domain.
 #pragma once
 
 #include <map>

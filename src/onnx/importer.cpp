@@ -15,10 +15,12 @@ namespace {
 
 std::string told(const std::string& path, const std::vector<Missing>& missing) {
   std::string text = fmt::format("[onnx] '{}' needs what is not supported:", path);
-  for (const Missing& m : missing) {
+  constexpr std::size_t most_lines = 200;
+  for (const Missing& m : std::span(missing).first(std::min(missing.size(), most_lines))) {
     std::string others = m.count > 1 ? fmt::format(" and {} more", m.count - 1) : "";
     text += fmt::format("\n  {}{}: {}", m.node, others, m.why);
   }
+  if (missing.size() > most_lines) text += fmt::format("\n  and {} other things", missing.size() - most_lines);
   return text;
 }
 
@@ -103,6 +105,8 @@ struct Network::Plan {
 
   void check_opset() const {
     auto own = document->opsets.find("");
+    if (std::ranges::any_of(document->nodes, [](const Node& n) { return n.domain == fused_domain; }))
+      fail("[onnx] '{}' uses the domain {}, which is ours: export without it", document->path, fused_domain);
     bool is_own = std::ranges::any_of(document->nodes, [](const Node& n) { return n.domain.empty(); });
     if (own == document->opsets.end() && is_own)
       fail("[onnx] '{}' does not say its opset: export it again", document->path);
@@ -118,7 +122,7 @@ struct Network::Plan {
         bind_given(input, given->second, symbols);
     for (const Declared& input : document->inputs) {
       if (initializers.contains(input.name) || options.known.contains(input.name)) continue;
-      if (!is_usable(input)) {
+      if (!is_number(input.data_type)) {
         unusable.push_back(input.name);
         continue;
       }
@@ -129,9 +133,10 @@ struct Network::Plan {
     }
   }
 
-  static bool is_usable(const Declared& input) {
-    bool is_number = input.data_type != element_string && input.data_type < element_complex64;
-    return input.data_type > 0 && (is_number || input.data_type == element_bfloat16);
+  // Of ONNX's element types; not strings, complex numbers and the 8-bit floats.
+  static bool is_number(std::int32_t data_type) {
+    return (data_type > 0 && data_type < element_complex64 && data_type != element_string) ||
+           data_type == element_bfloat16;
   }
 
   void give_initializer(Recording& recording, const FileTensor& t, const Hooks& hooks) const {
@@ -154,7 +159,10 @@ struct Network::Plan {
     for (std::size_t i = 0; i < inputs.size(); ++i) recording.give(inputs[i].name, {values[i], inputs[i].data_type});
     for (const auto& [name, tensor] : options.known) recording.give(name, {Value(tensor), declared_type(name)});
     for (const FileTensor& t : document->initializers)
-      if (read.contains(t.name)) give_initializer(recording, t, hooks);
+      if (read.contains(t.name) && is_number(t.data_type))
+        give_initializer(recording, t, hooks);
+      else if (read.contains(t.name))
+        recording.miss("initializer", "initializer " + shown(t.name), "it holds no numbers that we have");
     for (const std::string& name : unusable)
       if (read.contains(name))
         recording.miss("input", name,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "graph/builtin.h"
 
@@ -28,34 +29,39 @@ const Range* range_of(std::int32_t data_type) {
   }
 }
 
-std::vector<std::span<const Operator>> own_tables() {
-  return {math_operators(),   activation_operators(), compare_operators(), reduce_operators(), shape_operators(),
-          index_operators(),  constant_operators(),   linear_operators(),  pool_operators(),   norm_operators(),
-          resize_operators(), recurrent_operators(),  loss_operators()};
+using Rows = std::unordered_map<std::string_view, std::vector<const Operator*>>;  // by name
+
+Rows rows_of(std::initializer_list<std::span<const Operator>> tables) {
+  Rows rows;
+  for (std::span<const Operator> table : tables)
+    for (const Operator& row : table) rows[row.name].push_back(&row);
+  return rows;
 }
 
-std::vector<std::span<const Operator>> tables_of(const std::string& domain) {
-  if (domain.empty()) return own_tables();
-  if (domain == training_domain) return {training_operators()};
-  if (domain == fused_domain) return {fused_operators()};
-  return {};
+const std::vector<const Operator*>& named_rows_of(const Node& node) {
+  static const Rows own =
+      rows_of({math_operators(), activation_operators(), compare_operators(), reduce_operators(), shape_operators(),
+               index_operators(), constant_operators(), linear_operators(), pool_operators(), norm_operators(),
+               resize_operators(), recurrent_operators(), loss_operators()});
+  static const Rows training = rows_of({training_operators()}), fused = rows_of({fused_operators()}), none;
+  static const std::vector<const Operator*> nothing;
+  const Rows& rows = node.domain.empty()              ? own
+                     : node.domain == training_domain ? training
+                     : node.domain == fused_domain    ? fused
+                                                      : none;
+  auto found = rows.find(node.op);
+  return found == rows.end() ? nothing : found->second;
 }
 
 }  // namespace
 
 const Operator* find_operator(const Node& node, std::int64_t opset) {
-  for (std::span<const Operator> table : tables_of(node.domain))
-    for (const Operator& row : table)
-      if (row.name == node.op && row.first <= opset && opset <= row.last) return &row;
+  for (const Operator* row : named_rows_of(node))
+    if (row->first <= opset && opset <= row->last) return row;
   return nullptr;
 }
 
-bool knows_operator(const Node& node) {
-  for (std::span<const Operator> table : tables_of(node.domain))
-    for (const Operator& row : table)
-      if (row.name == node.op) return true;
-  return false;
-}
+bool knows_operator(const Node& node) { return !named_rows_of(node).empty(); }
 
 const Value& NodeCall::in(int i) const {
   if (!has(i)) fail("[onnx] input {} is left out: {} needs it", i, node_.op);

@@ -134,12 +134,12 @@ std::span<const Operator> resize_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> loss_operators();
 std::span<const Operator> training_operators();  // of domain ai.onnx.preview.training
-std::span<const Operator> fused_operators();     // of domain "reprise": what fuse() writes
+std::span<const Operator> fused_operators();     // of fused_domain: what fuse() writes
 
 inline constexpr std::string_view training_domain = "ai.onnx.preview.training";
-inline constexpr std::string_view fused_domain = "reprise";
+inline constexpr std::string_view fused_domain = "<fused>";  // no file may use it
 
-/// The operator of a node, or nullptr; `any_opset` finds its name whatever the opset.
+/// The operator of a node in an opset, or nullptr; whether it is one in any.
 const Operator* find_operator(const Node& node, std::int64_t opset);
 bool knows_operator(const Node& node);
 

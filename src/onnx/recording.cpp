@@ -42,6 +42,10 @@ void move_into(const std::shared_ptr<Graph>& graph, const Graph& from, const std
   }
 }
 
+Ref copied_constant(Graph& graph, const Value& value) {
+  return {graph.append(value.graph()->node(value.ref().node)), value.ref().output};
+}
+
 bool is_half(const Value& v) { return v && (v.dtype() == DType::f16 || v.dtype() == DType::bf16); }
 
 // A cap on the memory and the work that evaluating this expression of constants takes.
@@ -93,12 +97,9 @@ void check_countable(const Type& type) {
 }
 
 void Recording::miss(const std::string& op, const std::string& node, const std::string& why) {
-  for (Missing& m : missing_)
-    if (m.op == op && m.why == why) {
-      ++m.count;
-      return;
-    }
-  missing_.push_back({op, node, 1, why});
+  auto [place, is_new] = places_.emplace(op + '\n' + why, missing_.size());
+  if (is_new) missing_.push_back({op, node, 0, why});
+  ++missing_[place->second].count;
 }
 
 void Recording::give(const std::string& name, Operand operand) {
@@ -171,6 +172,9 @@ std::vector<Operand> Recording::record(const Node& node, const Operator& op, std
   if (all_known)  // apart from other expressions, so that only this one is evaluated
     for (Operand& o : inputs)
       if (o.value) o.value = Value(*tensor_of_constant(o.value));
+  if (!all_known && graph_ && graph_->inputs.empty())  // constants follow constants: here they have to
+    for (Operand& o : inputs)
+      if (o.value && o.value.graph() != graph_) o.value = Value(graph_, copied_constant(*graph_, o.value));
   std::vector<Operand> wide = inputs;
   DType half = DType::f32;
   if (op.elements != Elements::moves)
@@ -207,7 +211,8 @@ void Recording::fold(std::vector<Operand>& outputs) {
       folded_bytes_ += bytes;
       std::vector<Tensor> tensors = evaluate(graph, {});
       for (std::size_t i = 0; i < values.size(); ++i) values[i]->value = Value(tensors[i]);
-    } else if (graph_) {
+    } else {
+      if (!graph_) graph_ = std::make_shared<Graph>();
       move_into(graph_, graph, values);
     }
   }

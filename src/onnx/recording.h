@@ -43,10 +43,11 @@ class Recording {
   const Roles& roles_;
   const Network::Hooks& hooks_;
   bool training_;
-  std::shared_ptr<Graph> graph_;  // the network's; none while everything is constant
+  std::shared_ptr<Graph> graph_;  // the network's; none while everything is known
   std::unordered_map<std::string, Operand> values_;
   std::unordered_map<std::string, Missing> unmade_;  // outputs of recorded nodes, a concern only if somebody reads them
   std::vector<Missing> missing_;
+  std::unordered_map<std::string, std::size_t> places_;  // in it, by op and reason
   std::string error_;  // of the first node that could not be recorded for another reason
   std::int64_t folded_bytes_ = 0;
 };

@@ -92,6 +92,32 @@ TEST(OnnxGigantic, FoldingStopsWhereItBecomesLarge) {
   EXPECT_LT(scope.use().peak_bytes, std::int64_t{64} << 20);
 }
 
+// A network of constants alone: what is too large to fold is recorded once, however often it is read.
+TEST(OnnxGigantic, ConstantsAreNotCopiedToEveryReader) {
+  Draft d;
+  d.integers("n", {std::int64_t{1} << 30}).number("one", 1).node("ConstantOfShape", {"n"}, {"a0"});
+  for (int i = 0; i < 300; ++i) d.node("Exp", {"a" + std::to_string(i)}, {"a" + std::to_string(i + 1)});
+  for (int i = 0; i < 300; ++i)
+    d.node("Add", {"one", "a300"}, {"y" + std::to_string(i)}).output("y" + std::to_string(i));
+  Network network(d.document());
+  std::vector<Type> no_types;
+  Network::Hooks hooks;
+  Graph graph = trace([&](const Values&) { return Values{network.record({}, hooks, true)[299]}; }, no_types);
+  EXPECT_LT(graph.size(), 2000);
+}
+
+TEST(OnnxGigantic, ManyKindsOfMissingOperatorsAreCounted) {
+  Draft d;
+  d.input("x", {1});
+  for (int i = 0; i < 3000; ++i) {
+    std::string n = std::to_string(i);
+    d.node("Unknown" + n, {"x"}, {"y" + n}).output("y" + n);
+  }
+  std::string text = message_of([&] { Network network(d.document()); });
+  EXPECT_NE(text.find("'Unknown199'"), std::string::npos);
+  EXPECT_NE(text.find("and 2800 other things"), std::string::npos);
+}
+
 TEST(OnnxGigantic, FoldingDoesNotWork) {
   Draft d;  // 10^12 multiplications of constants
   d.input("x", {1}).integers("side", {1, 1, 1000, 1000});
