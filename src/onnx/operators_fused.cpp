@@ -108,13 +108,26 @@ Value plain_attention(const Asked& a) {
   return matmul(softmax(scores, -1), a.v);
 }
 
+// Whether a mask broadcasts to the scores, and not the scores to the mask.
+bool fits_scores(const Value& mask, const Asked& a) {
+  Shape scores = a.q.shape();
+  int rank = scores.rank();
+  scores[rank - 1] = a.k.shape()[rank - 2];
+  if (mask.rank() > rank) return false;
+  for (int back = 1; back <= mask.rank(); ++back) {
+    std::int64_t size = mask.shape()[mask.rank() - back];
+    if (size != 1 && size != scores[rank - back]) return false;
+  }
+  return true;
+}
+
 bool has_heads(const Asked& a) {
   int rank = a.q.rank();
   if ((rank != 3 && rank != 4) || a.k.rank() != rank || a.v.rank() != rank) return false;
   for (int i = 0; i < rank - 2; ++i)
     if (a.k.shape()[i] != a.q.shape()[i] || a.v.shape()[i] != a.q.shape()[i]) return false;
   for (const Value& m : {a.mask, a.condition})
-    if (m && m.rank() > rank) return false;
+    if (m && !fits_scores(m, a)) return false;
   return a.k.shape()[rank - 1] == a.q.shape()[rank - 1] && a.v.shape()[rank - 2] == a.k.shape()[rank - 2];
 }
 

@@ -193,6 +193,12 @@ TEST(OnnxFuse, AttentionWithAnAdditiveMask) {
   expect_fused(weigh(d, "m"), "Attention", 1);
 }
 
+TEST(OnnxFuse, AttentionWithMasksOfOtherBatchesKeepsItsMeaning) {
+  Draft d;
+  products(d, {1, 2, 5, 4}).input("mask", {3, 1, 5, 5}).node("MatMul", {"q", "kt"}, {"s"});
+  expect_fused(weigh(d.node("Add", {"s", "mask"}, {"m"}), "m"), "Attention", 1);
+}
+
 // As PyTorch writes baddbmm: both parts times a one that was an integer.
 TEST(OnnxFuse, AttentionScaledByACastNumber) {
   Draft d;
