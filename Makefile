@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin fronts of the CMake presets. `make demo` and `make test` do all their own set-up on Debian 12.
-.PHONY: help demo build test test-slow test-kill test-full test-sanitizers fuzz-onnx check-onnx bench check-torch bench-torch install format clean
+.PHONY: help demo build test test-slow test-kill test-full test-sanitizers fuzz-onnx check-onnx bench check-torch bench-torch demo-onnx install format clean
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 
 help:
 	@echo "make demo     install what is missing, build, and run the demonstration"
+	@echo "make demo-onnx   fine-tune a pretrained ONNX file in half of the memory that takes"
 	@echo "make test     install what is missing, build, and run every test"
 	@echo "make test-slow   ten times the random planning problems and damaged files of make test"
 	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
@@ -15,7 +16,7 @@ help:
 	@echo "make fuzz-onnx   any bytes as an ONNX file under ASan and UBSan, for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make build    build the tool and the library into build/release/bin"
 	@echo "make bench    build the benchmarks into build/bench/bin"
-	@echo "make check-torch   compare the built-in models with PyTorch: losses and gradients"
+	@echo "make check-torch   compare built-in models and exported ONNX files with PyTorch: losses and gradients"
 	@echo "make bench-torch   time and memory of the built-in models against PyTorch's"
 	@echo "make install  install into PREFIX ($(PREFIX))"
 	@echo "make format   format the sources"
@@ -27,6 +28,10 @@ build:
 
 demo: build
 	@scripts/demo
+
+demo-onnx: build
+	@scripts/install-packages demo-onnx
+	@scripts/demo-onnx
 
 test:
 	@scripts/install-packages test
@@ -78,6 +83,7 @@ bench:
 check-torch: build
 	@scripts/install-packages torch
 	@bench/check_torch.py build/release/bin/reprise
+	@bench/check_onnx.py build/release/bin/reprise
 
 bench-torch: build
 	@scripts/install-packages torch

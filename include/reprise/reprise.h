@@ -15,6 +15,7 @@
 #include "reprise/memory.h"
 #include "reprise/models.h"
 #include "reprise/nn.h"
+#include "reprise/onnx.h"
 #include "reprise/ops.h"
 #include "reprise/optim.h"
 #include "reprise/plan.h"

@@ -26,7 +26,7 @@ namespace reprise {
 
 /// What a run computes. Equal recipes give equal bits, within whatever budget, interrupted or not.
 struct Recipe {
-  std::string model;           // a built-in model
+  std::string model;           // a built-in model, or the path of an ONNX file
   std::string data = {};       // a file or folder; empty: what ships with the project for the model
   std::string data_kind = {};  // as in data::LoadOptions
   std::int64_t batch = 0;      // samples; 0: the model's own number
@@ -44,8 +44,14 @@ struct Recipe {
   std::int64_t validate_samples = 0;  // of those at each evaluation, evenly spread; 0: 1024, or all if they are fewer
   std::int64_t evaluate_every = 0;    // steps; 0: ten times in all, or less often where evaluating would take long
   std::int64_t patience = 0;          // evaluations without improvement that end the run; 0: none do
-  std::vector<std::string> freeze = {};  // parameters whose names begin so are not trained
+  std::vector<std::string> freeze = {};  // parameters that are not trained, as in TrainedChoice
   int threads = 0;                       // 0: all cores
+  std::vector<std::string> train = {};   // the only ones that are, as in TrainedChoice; none: all
+  // Of an ONNX file, as in OnnxOptions.
+  std::string loss = {}, output = {};
+  std::int64_t classes = 0;
+  std::vector<std::string> shapes = {};  // as onnx_shapes reads them
+  std::string fingerprint = {};          // of the file; filled in, so that a run goes on with the file it began with
 
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
@@ -131,11 +137,12 @@ struct TrainingWatch {
 /// How the bytes of the budget are used.
 struct TrainingMemory {
   std::int64_t budget = 0;
-  std::int64_t data = 0;        // samples in memory and the next batch
-  std::int64_t step = 0;        // the step's arena
-  std::int64_t evaluation = 0;  // what evaluating takes beside parameters and optimizer state, which stay
-  std::int64_t unlimited = 0;   // what a run takes that recomputes nothing
-  std::int64_t smallest = 0;    // the smallest budget
+  std::int64_t data = 0;         // samples in memory and the next batch
+  std::int64_t step = 0;         // the step's arena
+  std::int64_t evaluation = 0;   // what evaluating takes beside parameters and optimizer state, which stay
+  std::int64_t unlimited = 0;    // what a run takes that recomputes nothing
+  std::int64_t all_trained = 0;  // the same if no parameter were frozen; 0 where none is
+  std::int64_t smallest = 0;     // the smallest budget
   std::int64_t guarded = 0;  // the smallest that checks gradients too, where this budget is too small for that; else 0
 };
 

@@ -15,6 +15,7 @@
 #include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
+#include "trainer/setup.h"
 
 namespace reprise::cli {
 namespace {
@@ -29,7 +30,7 @@ struct BenchCommand {
 
 struct Bench {
   std::vector<double> losses, seconds;
-  std::int64_t params = 0, arena = 0;
+  std::int64_t params = 0, arena = 0, budget = 0;
   Measured measured;
   PlanResult plan;
 };
@@ -59,8 +60,8 @@ void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch
                std::string(static_cast<const char*>(found[i].data()), static_cast<std::size_t>(found[i].bytes())));
 }
 
-// Percentages are of what an unlimited run needs.
-StepOptions planned_options(const BenchCommand& command, const BuiltInModel& model) {
+// Percentages are of what an unlimited run needs. `beside` is held beside the step.
+StepOptions planned_options(const BenchCommand& command, const BuiltInModel& model, std::int64_t beside) {
   StepOptions options = step_options(command.model);
   options.planning.time_limit = command.time_limit;
   options.timeline = true;
@@ -68,9 +69,9 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
   if (command.budget.find('%') != std::string::npos) {
     TrainStep free(model.loss, model.parameters, model.rule, options);
     free.compile(model.batch);
-    whole = free.arena_bytes();
+    whole = free.arena_bytes() + beside;
   }
-  options.budget = parse_bytes(command.budget, whole);
+  options.budget = std::max<std::int64_t>(1, parse_bytes(command.budget, whole) - beside);
   return options;
 }
 
@@ -83,7 +84,10 @@ Bench run(const BenchCommand& command) {
   BuiltInModel model = make_model(command.model);
   Bench bench{.params = model.parameter_count()};
   progress.show("timing ops and planning");
-  StepOptions options = planned_options(command, model);
+  std::int64_t beside =
+      constant_bytes(model, TrainStep(model.loss, model.parameters, model.rule, step_options(command.model)));
+  StepOptions options = planned_options(command, model, beside);
+  bench.budget = options.budget + beside;
   TrainStep step(model.loss, model.parameters, model.rule, options);
   step.compile(model.batch);
   save_profile(command.model, options);
@@ -95,7 +99,8 @@ Bench run(const BenchCommand& command) {
       std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
   }
   reset_memory_peak();
-  std::vector<Tensor> batch = {step.batch(0), step.batch(1)};
+  std::vector<Tensor> batch;
+  for (std::size_t i = 0; i < model.batch.size(); ++i) batch.push_back(step.batch(i));
   for (int i = 0; i < command.steps; ++i) {
     auto start = std::chrono::steady_clock::now();
     bench.losses.push_back(step.run(batch));
@@ -117,7 +122,7 @@ void print(const BenchCommand& command, const Bench& bench) {
                                    {"steps", command.steps},
                                    {"losses", bench.losses},
                                    {"step_seconds", bench.measured.step_seconds},
-                                   {"budget_bytes", bench.plan.budget},
+                                   {"budget_bytes", bench.budget},
                                    {"planned_peak_bytes", bench.plan.peak},
                                    {"arena_bytes", bench.arena},
                                    {"measured_peak_bytes", bench.measured.tensor_peak},
@@ -149,8 +154,8 @@ Status run_bench(const BenchCommand& command) try {
 
 std::function<Status()> add_bench(CLI::App& verb) {
   auto command = std::make_shared<BenchCommand>();
-  add_option(verb, "model", command->model.name, "A built-in model: see `reprise models`",
-             {.is_required = true, .type = "MODEL", .check = is_model_name()});
+  add_option(verb, "model", command->model.name, "A built-in model (see `reprise models`) or an ONNX file",
+             {.is_required = true, .type = "MODEL|FILE.onnx", .check = is_model_name()});
   add_option(verb, "--budget", command->budget,
              "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs",
              {.check = is_budget(), .shows_default = true});
@@ -168,6 +173,7 @@ std::function<Status()> add_bench(CLI::App& verb) {
              "  reprise bench gpt6                      as much memory as it likes\n"
              "  reprise bench gpt6 --budget 50%         half of that\n"
              "  reprise bench resnet50 --budget 300MiB --steps 10 --json\n"
+             "  reprise bench net.onnx --budget 50% --batch 16\n"
              "The status is 3 if nothing fits; the message then names the smallest budget that would do.");
   return [command] { return run_bench(*command); };
 }

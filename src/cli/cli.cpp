@@ -22,6 +22,8 @@ struct Verb {
 constexpr Verb verbs[] = {
     {"train", "Train a model on data within a budget", add_train},
     {"bench", "Measure a model's training step within a budget", add_bench},
+    {"grad", "Loss and gradients of an ONNX file's network, within a budget", add_grad},
+    {"inspect", "Show what a model holds: parameters, bytes, flops, ops, shapes, what trains", add_inspect},
     {"models", "List the built-in models", add_models},
     {"ops", "List the ops there are", add_ops},
     {"plan", "Find the cheapest schedule of a problem within a budget", add_plan},

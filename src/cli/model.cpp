@@ -9,6 +9,7 @@
 
 #include "base/spelling.h"
 #include "cli/cli.h"
+#include "reprise/onnx.h"
 
 namespace reprise::cli {
 
@@ -24,13 +25,18 @@ void add_model_options(CLI::App& verb, ModelCommand& command) {
   add_flag(verb, "--estimate", command.estimate, "Plan by estimated times instead of timing every op once");
   add_option(verb, "--profile", command.profile, "Times of ops: read from this file if it is there, and written back",
              {.type = "FILE"});
+  add_network_options(verb, command.network);
 }
 
 BuiltInModel make_model(const ModelCommand& command) {
   if (command.threads > 0) omp_set_num_threads(command.threads);
-  BuiltInModel model = built_in_model(command.name, {.batch = command.batch, .seed = command.seed});
+  expect_words_for(command.name, command.network);
+  BuiltInModel model = is_onnx_path(command.name)
+                           ? onnx_model(command.name, onnx_options(command.network, command.batch, command.seed))
+                           : built_in_model(command.name, {.batch = command.batch, .seed = command.seed});
   if (!command.optimizer.empty()) model.rule = optim::rule_named(command.optimizer);
   if (command.lr > 0) model.rule.rate = command.lr;
+  choose_trained(model, {command.network.train, command.network.freeze});
   return model;
 }
 
@@ -46,7 +52,8 @@ void save_profile(const ModelCommand& command, const StepOptions& options) {
 }
 
 bool is_model(const std::string& word) {
-  return std::ranges::any_of(built_in_models(), [&](const ModelInfo& info) { return info.name == word; });
+  return is_onnx_path(word) ||
+         std::ranges::any_of(built_in_models(), [&](const ModelInfo& info) { return info.name == word; });
 }
 
 namespace {
@@ -70,7 +77,9 @@ std::string models_to_choose(const std::string& word) {
 Check is_model_name() {
   return check(
       [](const std::string& text) {
-        return is_model(text) ? "" : fmt::format("there is no model '{}': {}", text, models_to_choose(text));
+        return is_model(text)
+                   ? ""
+                   : fmt::format("there is no model '{}': {}, or name a FILE.onnx", text, models_to_choose(text));
       },
       "");
 }
@@ -89,6 +98,16 @@ Problem problem_of_model(const ModelCommand& command) {
   Problem problem = problem_of(step.graph(model.batch), {.measure = options.measure, .profile = options.profile});
   save_profile(command, options);
   return problem;
+}
+
+std::int64_t bytes_if_all_trained(const ModelCommand& command) {
+  if (command.network.freeze.empty() && command.network.train.empty()) return 0;
+  ModelCommand all = command;
+  all.estimate = true;
+  all.network.freeze.clear();
+  all.network.train.clear();
+  Problem problem = problem_of_model(all);
+  return peak(problem, keep_all(problem));
 }
 
 }  // namespace reprise::cli

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/network.h"
 #include "cli/options.h"
 #include "reprise/models.h"
 #include "reprise/train.h"
@@ -20,6 +21,7 @@ struct ModelCommand {
   int threads = 0;
   bool estimate = false;
   std::string profile;
+  NetworkWords network = {};
 };
 
 /// Adds all of these but the model's name.
@@ -31,14 +33,16 @@ BuiltInModel make_model(const ModelCommand& command);
 StepOptions step_options(const ModelCommand& command);
 void save_profile(const ModelCommand& command, const StepOptions& options);
 
-/// Whether a positional argument names a model and not a file.
+/// Whether a positional argument names a model, built in or in an ONNX file, and not a problem or plan.
 bool is_model(const std::string& word);
-/// Says whether a text names a built-in model, and which one it was likely meant to.
+/// Says whether a text names a model, and which built-in one it was likely meant to.
 Check is_model_name();
 /// WrongCommand where the text is neither a model nor a path that is there; what looks like a path is left to whoever
 /// opens it.
 void expect_model_or_path(const std::string& text);
 /// A training step of the model, for planning.
 Problem problem_of_model(const ModelCommand& command);
+/// What keeping everything would take if all parameters were trained; 0 where they are.
+std::int64_t bytes_if_all_trained(const ModelCommand& command);
 
 }  // namespace reprise::cli

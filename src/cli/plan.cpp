@@ -46,7 +46,7 @@ void print_decisions(const PlanResult& r, std::size_t rows) {
         report::percent(reasons.worth), r.problem->node(reasons.binding).name);
 }
 
-void print_text(const Problem& problem, const PlanResult& r) {
+void print_text(const Problem& problem, const PlanResult& r, std::int64_t all_trained) {
   fmt::print("{}\n", r.summary());
   fmt::print("  {} nodes, {} values; keeping everything takes {}; the smallest budget is {}{}\n", problem.node_count(),
              problem.value_count(), format_bytes(r.keep_all_peak), format_bytes(r.min_budget),
@@ -54,6 +54,9 @@ void print_text(const Problem& problem, const PlanResult& r) {
   double above = r.peak > 0 ? 100 * (static_cast<double>(r.layout_bytes) / static_cast<double>(r.peak) - 1) : 0;
   fmt::print("  arena {} ({:.2f} % above the peak); found by {} in {:.2f} s\n", format_bytes(r.layout_bytes), above,
              r.solver, r.seconds);
+  if (all_trained > 0)
+    fmt::print("  frozen parameters save {}: with all of them trained keeping everything would take {}\n",
+               format_bytes(all_trained - r.keep_all_peak), format_bytes(all_trained));
   fmt::print("  {}\n", r.why());
 }
 
@@ -79,14 +82,20 @@ Status run_plan(const PlanCommand& command) {
     options.budget = 0;
     r.min_budget = std::min(r.min_budget, solve(problem, options).min_budget);
   }
+  std::int64_t all_trained =
+      is_model(command.planning.file) ? bytes_if_all_trained(model_command(command.planning)) : 0;
   progress.clear();
-  if (command.planning.json) fmt::print("{}\n", to_json_object(r).dump());
+  if (command.planning.json) {
+    nlohmann::ordered_json json = to_json_object(r);
+    if (all_trained > 0) json["all_trained_bytes"] = all_trained;
+    fmt::print("{}\n", json.dump());
+  }
   if (!r) {
     fmt::print(stderr, "reprise: {}\n", r.why());
     return does_not_fit;
   }
   if (!command.planning.json) {
-    print_text(problem, r);
+    print_text(problem, r, all_trained);
     print_decisions(r, static_cast<std::size_t>(command.rows));
   }
   write_files(command, r);
@@ -113,6 +122,7 @@ std::function<Status()> add_plan(CLI::App& verb) {
       "  reprise plan net.json --budget 50% --html plan.html   and where every byte is, as a page\n"
       "  reprise plan net.json --budget 2GB --time-limit 10 --threads 2 --json\n"
       "  reprise plan resnet50 --budget 50%                    a training step of a built-in model\n"
+      "  reprise plan net.onnx --budget 600MB --train 'fc.*'   one of an ONNX file, only its last layer trained\n"
       "The status is 3 if no schedule fits; the message then names the smallest budget that would do.\n"
       "A problem is {\"nodes\": [{\"name\": \"a\", \"cost\": 1.5, \"bytes\": 4096, \"inputs\": []}, ...], \"outputs\": "
       "[\"a\"]},\n"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/model.h"
 
 namespace reprise::cli {
 namespace {
@@ -55,8 +54,8 @@ Check is_budget() { return check(budget_error, "SIZE"); }
 
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "problem", options.file,
-             "A PROBLEM.json file, or a built-in model (`reprise models`): its training step",
-             {.is_required = true, .type = "PROBLEM.json|MODEL"});
+             "A PROBLEM.json file, or a built-in model (`reprise models`) or ONNX file: its training step",
+             {.is_required = true, .type = "PROBLEM.json|MODEL|FILE.onnx"});
   add_search_options(verb, options);
 }
 
@@ -74,14 +73,19 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "--seed", options.seed, "Seed of the searches");
   add_option(verb, "--threads", options.threads, "2: one searches while the other raises the bound",
              {.check = between(1, 64)});
+  add_network_options(verb, options.network);
   add_flag(verb, "--json", options.json, "Print JSON on standard output and nothing else there");
+}
+
+ModelCommand model_command(const PlanningOptions& options) {
+  return {.name = options.file, .batch = options.batch, .estimate = options.estimate, .network = options.network};
 }
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
   expect_model_or_path(options.file);
   if (!is_model(options.file)) return load_problem(options.file);
   progress.show(options.estimate ? "recording a step" : "recording a step and timing its ops");
-  return problem_of_model({.name = options.file, .batch = options.batch, .estimate = options.estimate});
+  return problem_of_model(model_command(options));
 }
 
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress) {

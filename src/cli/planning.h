@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "reprise/plan_io.h"
@@ -13,7 +14,8 @@
 namespace reprise::cli {
 
 struct PlanningOptions {
-  std::string file;        // or the name of a model
+  std::string file;  // or the name of a model
+  NetworkWords network = {};
   std::int64_t batch = 0;  // of a model
   bool estimate = false;   // a model's times instead of measuring them
   std::vector<std::string> solvers, without;
@@ -31,7 +33,9 @@ void add_search_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 Check is_budget();
 
-/// The problem of the file, or of a training step of the built-in model named.
+/// The model that `file` names.
+ModelCommand model_command(const PlanningOptions& options);
+/// The problem of the file, or of a training step of the model named.
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress);
 /// The planner's options, telling of progress as it goes.
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress);

@@ -46,10 +46,8 @@ report::Run planned(const ReportCommand& command, Progress& progress) {
 // A step of the model is compiled and run, and the last run's times are shown. The first run pays for what is only done
 // once, so there are two at least.
 report::Run measured(const ReportCommand& command, Progress& progress) {
-  ModelCommand name{.name = command.planning.file,
-                    .batch = command.planning.batch,
-                    .seed = command.planning.seed,
-                    .estimate = command.planning.estimate};
+  ModelCommand name = model_command(command.planning);
+  name.seed = command.planning.seed;
   BuiltInModel model = make_model(name);
   StepOptions options = step_options(name);
   progress.show("timing ops and planning");
@@ -98,7 +96,7 @@ Status run_report(const ReportCommand& command) {
   Progress progress;
   expect_model_or_path(command.planning.file);
   if (command.run > 0 && !is_model(command.planning.file)) {
-    fmt::print(stderr, "reprise: --run runs a built-in model, and '{}' is none\n", command.planning.file);
+    fmt::print(stderr, "reprise: --run runs a model, and '{}' is none\n", command.planning.file);
     return wrong_command;
   }
   report::Run run = gathered(command, progress);
@@ -128,8 +126,8 @@ Status run_or_refuse(const ReportCommand& command) try { return run_report(comma
 std::function<Status()> add_report(CLI::App& verb) {
   auto command = std::make_shared<ReportCommand>();
   add_option(verb, "source", command->planning.file,
-             "What to show: a saved plan, the folder of a run, a PROBLEM.json file, or a built-in model",
-             {.is_required = true, .type = "plan.json|RUN_DIR|PROBLEM.json|MODEL"});
+             "What to show: a saved plan, the folder of a run, a PROBLEM.json file, a built-in model or an ONNX file",
+             {.is_required = true, .type = "plan.json|RUN_DIR|PROBLEM.json|MODEL|FILE.onnx"});
   add_option(verb, "--budget", command->budget,
              "For a model or a problem: bytes there are, 512MiB, 2GB, or 50% of what keeping everything takes",
              {.check = is_budget()});

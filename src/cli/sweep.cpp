@@ -119,6 +119,7 @@ std::function<Status()> add_sweep(CLI::App& verb) {
              "  reprise sweep net.json                         twelve budgets, as a table and a picture\n"
              "  reprise sweep net.json --budgets 30%,50%,80%   these three\n"
              "  reprise sweep net.json --html trade.html       as a page\n"
+             "  reprise sweep net.onnx --batch 16              a training step of an ONNX file\n"
              "  reprise sweep net.json --points 40 --json      a list of what `reprise plan --json` prints");
   return [command] { return run_sweep(*command); };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `reprise train`: trains a built-in model on data within a budget.
+// `reprise train`: trains a model on data within a budget.
 #include <malloc.h>
 
 #include <algorithm>
@@ -98,6 +98,9 @@ std::string intention(const Trainer& trainer) {
                   r.steps, r.batch, static_cast<double>(r.steps) / static_cast<double>(trainer.steps_per_epoch()));
   text += fmt::format("  budget {} of {} that a run without limit takes; the smallest possible is {}\n",
                       format_bytes(m.budget), format_bytes(m.unlimited), format_bytes(m.smallest));
+  if (m.all_trained > 0)
+    text += fmt::format("  frozen parameters save {}: with all of them trained it would be {}\n",
+                        format_bytes(m.all_trained - m.unlimited), format_bytes(m.all_trained));
   text += fmt::format("  step {}, data {}, evaluation {}\n", format_bytes(m.step), format_bytes(m.data),
                       m.evaluation > 0 ? format_bytes(m.evaluation) : "none");
   text += fmt::format(
@@ -108,6 +111,7 @@ std::string intention(const Trainer& trainer) {
         "\n  only the loss is checked to be finite before the weights change" +
         (m.guarded == 0 ? std::string()
                         : fmt::format(": gradients are not, which would take a budget of {}", format_bytes(m.guarded)));
+  for (const std::string& note : trainer.model().notes) text += "\n  " + note;
   if (r.accumulate > 1) text += fmt::format("\n  batches are worked through in {} parts", r.accumulate);
   return text;
 }
@@ -120,6 +124,7 @@ nlohmann::ordered_json plan_json(const Trainer& trainer) {
           {"budget_bytes", m.budget},
           {"unlimited_bytes", m.unlimited},
           {"min_budget_bytes", m.smallest},
+          {"all_trained_bytes", m.all_trained > 0 ? m.all_trained : m.unlimited},
           {"planned_peak_bytes", plan.peak},
           {"arena_bytes", m.step},
           {"data_bytes", m.data},
@@ -156,6 +161,7 @@ void print_result(const TrainCommand& command, Trainer& trainer, const Measured&
     json["recompute_seconds_share"] = measured.recompute_share;
     json["end"] = words(end);
     json["validation"] = evaluation_json(last);
+    if (last && evaluations.front().step == 0) json["before"] = evaluation_json(evaluations.front());
     json["best"] = evaluation_json(trainer.best());
     fmt::print("{}\n", json.dump());
     return;
@@ -235,6 +241,7 @@ Status train(TrainCommand& command) {
                                  .should_stop = [] { return signal_caught != 0; }});
   conversation.clear();
   if (!command.weights_out.empty()) io::save_tensors(command.weights_out, trainer.weights());
+  if (!command.out.empty()) save_onnx(trainer.model(), command.out);
   Measured measured = memory.measure(trainer.step(), conversation.seconds());
   TrainingMemory m = trainer.memory();
   if (!trainer.evaluations().empty())

@@ -81,8 +81,7 @@ void add_learning_options(CLI::App& verb, TrainCommand& c) {
   add_option(verb, "--clip-norm", c.clip_norm, "Largest norm of all gradients together", {.check = not_negative()});
   add_option(verb, "--clip-value", c.clip_value, "Largest magnitude of an element of a gradient",
              {.check = not_negative()});
-  add_option(verb, "--freeze", c.freeze, "Do not train parameters whose names begin so",
-             {.type = "PREFIX", .delimiter = ','});
+  add_network_options(verb, c.network);
   add_option(verb, "--check-finite", c.check_finite,
              "on: a loss or gradient that is NaN or infinite stops the run before the weights change, with status 4; "
              "loss: only the loss is checked; auto: on if it fits the budget, else loss; off",
@@ -112,6 +111,8 @@ void add_file_options(CLI::App& verb, TrainCommand& c) {
              "Write a page about the run: memory, plan, trade-off, and with --save or --metrics FILE.jsonl the losses",
              {.type = "FILE.html"});
   add_option(verb, "--weights-in", c.weights_in, "Start from these weights: .safetensors or .npz", {.type = "FILE"});
+  add_option(verb, "--out", c.out, "ONNX: write the file again at the end, with what was learned",
+             {.type = "FILE.onnx"});
   add_option(verb, "--weights-out", c.weights_out, "Write the weights at the end: .safetensors or .npz",
              {.type = "FILE"});
 }
@@ -161,8 +162,8 @@ class Merge {
 }  // namespace
 
 void add_train_options(CLI::App& verb, TrainCommand& command) {
-  add_option(verb, "model", command.model, "A built-in model: see `reprise models`",
-             {.type = "MODEL", .check = is_model_name()});
+  add_option(verb, "model", command.model, "A built-in model (see `reprise models`) or an ONNX file",
+             {.type = "MODEL|FILE.onnx", .check = is_model_name()});
   add_run_options(verb, command);
   add_learning_options(verb, command);
   add_file_options(verb, command);
@@ -175,6 +176,8 @@ void add_train_options(CLI::App& verb, TrainCommand& command) {
       "  reprise train --resume run --budget 50%                   go on, within another budget\n"
       "  reprise train gpt4s --data book.txt --budget auto --schedule cosine --warmup 100 --clip-norm 1\n"
       "  reprise train gpt6 --budget 200MiB --dry-run              only show the plan\n"
+      "  reprise train net.onnx --data photos/ --budget 600MB --out tuned.onnx             a model you bring\n"
+      "  reprise train net.onnx --data photos/ --budget 40% --classes 5 --train 'fc.*' --out tuned.onnx\n"
       "Ctrl-C finishes the step, saves if --save is given, and ends with status 130. The status is 3 if nothing\n"
       "fits, and 4 if the loss or a gradient is not finite.");
 }
@@ -228,7 +231,16 @@ TrainerOptions trainer_options(const TrainCommand& c, const std::optional<Resuma
   merge.fixed("--seed", c.seed >= 0, c.seed, r.seed);
   merge.fixed("--optimizer", !c.optimizer.empty(), c.optimizer, r.optimizer);
   merge.fixed("--validation", c.validation >= 0, c.validation, r.validation);
-  merge.fixed("--freeze", !c.freeze.empty(), c.freeze, r.freeze);
+  merge.fixed("--freeze", !c.network.freeze.empty(), c.network.freeze, r.freeze);
+  merge.fixed("--train", !c.network.train.empty(), c.network.train, r.train);
+  merge.fixed("--loss", !c.network.loss.empty(), c.network.loss, r.loss);
+  merge.fixed("--loss-output", !c.network.output.empty(), c.network.output, r.output);
+  merge.fixed("--classes", c.network.classes > 0, c.network.classes, r.classes);
+  merge.fixed("--shape", !c.network.shapes.empty(), c.network.shapes, r.shapes);
+  expect_words_for(r.model, c.network);
+  if (!c.out.empty() && !is_onnx_path(r.model))
+    throw WrongCommand(fmt::format(
+        "--out writes the ONNX file that was trained, and '{}' is none: --weights-out writes weights", r.model));
   int parts = c.accumulate.empty() || c.accumulate == "auto" ? 0 : std::stoi(c.accumulate);
   merge.fixed("--accumulate", !c.accumulate.empty() && !(from && parts == 0), parts, r.accumulate);
   Merge::free(c.lr > 0, c.lr, r.lr);

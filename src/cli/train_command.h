@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/network.h"
 #include "cli/options.h"
 #include "reprise/trainer.h"
 
@@ -19,7 +20,9 @@ struct TrainCommand {
   std::int64_t seed = -1, save_every = 0;
   double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 5;
   std::string check_finite = "auto", save, resume, weights_in, weights_out, profile, report;
-  std::vector<std::string> metrics, freeze;
+  std::vector<std::string> metrics;
+  std::string out;  // an ONNX file
+  NetworkWords network;
   int keep = 3, threads = 0;
   bool estimate = false, dry_run = false, quiet = false, json = false;
 

@@ -9,6 +9,8 @@ namespace reprise::cli {
 
 std::function<Status()> add_train(CLI::App& verb);
 std::function<Status()> add_bench(CLI::App& verb);
+std::function<Status()> add_grad(CLI::App& verb);
+std::function<Status()> add_inspect(CLI::App& verb);
 std::function<Status()> add_models(CLI::App& verb);
 std::function<Status()> add_ops(CLI::App& verb);
 std::function<Status()> add_plan(CLI::App& verb);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "execute/executor.h"
 #include "reprise/ops.h"
+#include "trainer/setup.h"
 
 namespace reprise {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 // The loss and, where there are classes, the share of right answers.
 Values measures(const BuiltInModel& model, const Values& batch) {
   Value loss = model.validation_loss(batch)[0];
-  if (is_float(model.batch[1].dtype)) return {loss};
-  Value logits = model.predict({batch[0]})[0];
-  Value rows = reshape(logits, {-1, logits.shape().back()}), labels = reshape(batch[1], {-1});
+  if (is_float(model.batch.back().dtype) || !model.predict) return {loss};
+  Value logits = model.predict(Values(batch.begin(), batch.end() - 1))[0];
+  Value rows = reshape(logits, {-1, logits.shape().back()}), labels = reshape(batch.back(), {-1});
   Value right = equal(argmax(rows, 1), cast(labels, DType::i64));
   return {loss, mean(cast(right, DType::f32))};
 }
@@ -43,7 +44,7 @@ void copy_parameters(const Executor& executor) {
 
 Evaluator::Evaluator(const BuiltInModel& model, const data::Dataset& data, std::int64_t samples,
                      const CompileOptions& options)
-    : data_(data), samples_(std::min(samples, data.size)) {
+    : data_(data), samples_(std::min(samples, data.size)), tensors_(model.batch.size()) {
   if (samples_ < 1) fail("[train] no sample is left to validate: take a larger share, or --validation 0");
   batch_ = std::min(samples_, model.batch[0].shape[0]);
   built_ = plan(model, options);
@@ -64,14 +65,18 @@ Built Evaluator::plan(const BuiltInModel& model, const CompileOptions& options) 
 Evaluation Evaluator::run() const {
   Executor executor(built_.program, {});
   copy_parameters(executor);
-  Tensor x = executor.pinned(executor.program().graph.inputs[0]);
-  Tensor y = executor.pinned(executor.program().graph.inputs[1]);
-  std::int64_t x_bytes = x.bytes() / batch_, y_bytes = y.bytes() / batch_, batches = samples_ / batch_;
+  std::vector<Tensor> inputs;  // x, in as many tensors as the model takes, and y
+  for (std::size_t i = 0; i < tensors_; ++i) inputs.push_back(executor.pinned(executor.program().graph.inputs[i]));
+  Tensor y = inputs.back();
+  inputs.pop_back();
+  std::vector<char> x(static_cast<std::size_t>(data_.x.bytes()));
+  std::int64_t y_bytes = y.bytes() / batch_, batches = samples_ / batch_;
   double loss = 0, right = 0;
   for (std::int64_t b = 0; b < batches; ++b) {
-    for (std::int64_t i = 0; i < batch_; ++i)
-      data_.read((b * batch_ + i) * data_.size / samples_, static_cast<char*>(x.data()) + i * x_bytes,
-                 static_cast<char*>(y.data()) + i * y_bytes);
+    for (std::int64_t i = 0; i < batch_; ++i) {
+      data_.read((b * batch_ + i) * data_.size / samples_, x.data(), static_cast<char*>(y.data()) + i * y_bytes);
+      place_parts(x.data(), inputs, i);
+    }
     executor.run();
     loss += executor.output(0).item();
     if (executor.program().outputs.size() > 1) right += executor.output(1).item();

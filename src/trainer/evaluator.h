@@ -24,6 +24,7 @@ class Evaluator {
 
   data::Dataset data_;
   std::int64_t samples_ = 0, batch_ = 0;
+  std::size_t tensors_ = 0;  // of a batch
   Built built_;
 };
 

@@ -23,6 +23,12 @@ void each_field(R& r, const F& f) {
   f("validate_samples", r.validate_samples), f("evaluate_every", r.evaluate_every), f("patience", r.patience);
   f("freeze", r.freeze), f("threads", r.threads);
 }
+// Those that recipes written earlier lack.
+template <class R, class F>
+void each_newer_field(R& r, const F& f) {
+  f("train", r.train), f("loss", r.loss), f("output", r.output), f("classes", r.classes), f("shapes", r.shapes);
+  f("fingerprint", r.fingerprint);
+}
 
 struct Row {
   const char* name;
@@ -42,7 +48,9 @@ constexpr Row schedules[] = {
 
 std::string to_json(const Recipe& recipe) {
   Json json;
-  each_field(recipe, [&](const char* key, const auto& field) { json[key] = field; });
+  auto write = [&](const char* key, const auto& field) { json[key] = field; };
+  each_field(recipe, write);
+  each_newer_field(recipe, write);
   return json.dump();
 }
 
@@ -50,6 +58,9 @@ Recipe recipe_from_json(const std::string& text) try {
   Json json = Json::parse(text);
   Recipe recipe;
   each_field(recipe, [&](const char* key, auto& field) { json.at(key).get_to(field); });
+  each_newer_field(recipe, [&](const char* key, auto& field) {
+    if (json.contains(key)) json.at(key).get_to(field);
+  });
   return recipe;
 } catch (const Json::exception& e) {
   fail("[recipe] it lacks what a recipe needs: {}", e.what());

@@ -67,7 +67,8 @@ class Trials {
                     .clip_norm = trial.recipe.clip_norm,
                     .clip_value = trial.recipe.clip_value,
                     .check_finite = options_.check_finite.value_or(FiniteCheck::loss)});
-    std::int64_t data = data_.bytes + model.batch[0].bytes() + model.batch[1].bytes();
+    std::int64_t data = data_.bytes;
+    for (const Type& type : model.batch) data += type.bytes();
     CompileOptions o{.budget = std::max<std::int64_t>(1, budget_ - data), .measure = false};
     o.planning.time_limit = std::min(3.0, options_.time_limit);
     PlanResult r = reprise::plan(step.graph(model.batch), o);
@@ -78,7 +79,7 @@ class Trials {
  private:
   const TrainerOptions& options_;
   std::int64_t budget_, batch_ = 0;
-  data::Dataset data_;
+  Samples data_;
 };
 
 // Tries ever stronger forms of a change up to the first that fits; the strongest if none does.

@@ -2,15 +2,31 @@
 // What a recipe names: its data, and a model that suits them.
 #pragma once
 
+#include <span>
+
+#include "reprise/onnx.h"
 #include "reprise/trainer.h"
 
 namespace reprise {
 
+/// Samples. Where a model takes several tensors beside the last, x is all of these one after another, as bytes.
+struct Samples : data::Dataset {
+  std::vector<std::pair<std::string, Type>> parts = {};  // of x, by the model's names; none: x is one tensor
+};
+/// Copies sample i's x, as such bytes, to its places in the tensors of a batch.
+void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i);
+
 /// The samples, in the shape the model takes.
-data::Dataset load_data(const Recipe& recipe);
+Samples load_data(const Recipe& recipe);
 
 /// The model for these samples, with optimizer, rate and frozen parameters as the recipe says, but no schedule. An
 /// Error where the samples are not what it takes.
-BuiltInModel model_for(const Recipe& recipe, const data::Dataset& data);
+BuiltInModel model_for(const Recipe& recipe, const Samples& data);
+
+/// Of an ONNX file's model: masks, bounds and the like, which its recorded step holds beside the arena.
+std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step);
+
+/// Notes which ONNX file the recipe means; an Error where it is not the one noted before.
+void check_fingerprint(Recipe& recipe);
 
 }  // namespace reprise

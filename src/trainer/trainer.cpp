@@ -62,12 +62,13 @@ data::Split split_for(const Recipe& recipe, const data::Dataset& data) {
 
 struct Trainer::Impl {
   TrainerOptions options;
-  data::Dataset data;
+  Samples data;
   BuiltInModel model;
   data::Split split;
   data::Batches batches;
   std::optional<TrainStep> step = {};
   std::optional<Evaluator> evaluator = {};
+  Tensor records = {};  // a batch's x, where it is several tensors
   TrainingMemory memory = {};
   FiniteCheck check = FiniteCheck::gradients;
   RunState state = {};
@@ -83,12 +84,16 @@ struct Trainer::Impl {
         split(split_for(options.recipe, data)),
         batches(split.train, model.batch[0].shape[0], options.recipe.seed) {
     Recipe& recipe = options.recipe;
+    check_fingerprint(recipe);
     recipe.batch = model.batch[0].shape[0];
     recipe.lr = model.rule.rate;
     settle(recipe, batches.per_epoch(), split.validation.size);
     model.rule.schedule = schedule_named(recipe.schedule, recipe.schedule_steps, recipe.warm_up);
-    memory.data = data.bytes + batches.buffer_bytes();
+    if (!data.parts.empty()) records = Tensor::empty({data.x.dtype, {recipe.batch, data.x.shape[0]}});
+    memory.data = data.bytes + batches.buffer_bytes() + records.bytes();
     check = options.check_finite.value_or(FiniteCheck::gradients);
+    memory.data +=
+        constant_bytes(model, TrainStep(model.loss, model.parameters, model.rule, step_options(options, check)));
     memory.budget = budget();
     try {
       plan();
@@ -99,6 +104,7 @@ struct Trainer::Impl {
       plan();
     }
     recipe.accumulate = step->parts();
+    memory.all_trained = unlimited_if_all_trained();
     if (!options.save.empty()) options.metrics.push_back(options.save + "/metrics.jsonl");
   }
 
@@ -129,6 +135,17 @@ struct Trainer::Impl {
     memory.smallest = smallest_step() + memory.data;
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
+  }
+
+  std::int64_t unlimited_if_all_trained() const {
+    Recipe all = recipe();
+    if (all.freeze.empty() && all.train.empty()) return 0;
+    all.freeze.clear();
+    all.train.clear();
+    BuiltInModel whole = model_for(all, data);
+    TrainStep trained(whole.loss, whole.parameters, whole.rule, step_options(options, check));
+    Problem problem = problem_of(trained.graph(whole.batch), {.measure = false});
+    return peak(problem, keep_all(problem)) + memory.data;
   }
 
   // That of an earlier run, if it is one of this step too: the check of gradients may have come or gone.
@@ -192,10 +209,19 @@ struct Trainer::Impl {
     return s;
   }
 
+  void read_batch(std::span<const Tensor> batch) {
+    Tensor xy[] = {data.parts.empty() ? batch[0] : records, batch.back()};
+    batches.next(xy);
+    std::int64_t record = data.x.bytes();
+    for (std::int64_t i = 0; !data.parts.empty() && i < recipe().batch; ++i)
+      place_parts(static_cast<const char*>(records.data()) + i * record, batch.first(batch.size() - 1), i);
+  }
+
   void one_step(const TrainingWatch& watch) {
     Clock::time_point start = Clock::now();
-    Tensor batch[] = {step->batch(0), step->batch(1)};
-    batches.next(batch);
+    std::vector<Tensor> batch;
+    for (std::size_t i = 0; i < model.batch.size(); ++i) batch.push_back(step->batch(i));
+    read_batch(batch);
     state.add(step->run(batch));
     ran = true;
     TrainingStatus now = status(seconds_since(start));
@@ -242,6 +268,7 @@ struct Trainer::Impl {
 
   TrainingEnd run(const TrainingWatch& watch) {
     begin(watch);
+    if (done() == 0 && is_onnx_path(recipe().model)) note_evaluation(watch);  // it may have been trained before
     while (done() < recipe().steps) {
       one_step(watch);
       bool is_last = done() == recipe().steps;

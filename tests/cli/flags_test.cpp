@@ -33,6 +33,21 @@ constexpr Row rows[] = {
     {"train", "--profile --estimate", "TrainCommandTest.KeepsTimesInAProfile"},
     {"train", "--time-limit", "TrainCommandTest.SearchesForAPlanAsLongAsItMay"},
     {"train", "--quiet --json", "TrainCommandTest.SaysNothingWhereItIsToBeQuiet"},
+    {"train", "--classes --train --loss --loss-output --shape --out", "OnnxCommand.TrainsANewHeadAlone"},
+    {"grad", "--loss --out --inputs", "OnnxCommand.GradWritesTheLossAndAGradientForEveryParameter"},
+    {"grad", "--budget", "OnnxCommand.GradHasTheSameBitsWithinLessMemoryAndSaysWhenNothingFits"},
+    {"grad", "--train --freeze --threads --seed --time-limit --loss-output --shape --classes",
+     "OnnxCommand.GradTakesEveryWord"},
+    {"grad", "--json", "OnnxCommand.GradWritesTheLossAndAGradientForEveryParameter"},
+    {"inspect", "--batch --optimizer --loss --loss-output --shape --train --freeze --classes --json",
+     "OnnxCommand.InspectShowsWhatStandsInAFileAndWhatTrains"},
+    {"bench", "--loss --loss-output --train --freeze --classes --shape",
+     "OnnxCommand.SweepsAndReportsAndRunsLikeAnyModel"},
+    {"plan", "--loss --loss-output --train --freeze --classes --shape", "OnnxCommand.PlanShowsWhatFreezingSaves"},
+    {"sweep", "--loss --loss-output --train --freeze --classes --shape",
+     "OnnxCommand.SweepsAndReportsAndRunsLikeAnyModel"},
+    {"report", "--loss --loss-output --train --freeze --classes --shape",
+     "OnnxCommand.SweepsAndReportsAndRunsLikeAnyModel"},
     {"bench", "--steps --budget --json", "BenchCommand.PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget"},
     {"bench", "--profile --estimate", "BenchCommand.KeepsTimesInAProfile"},
     {"bench", "--init --gradients", "BenchCommand.WritesGradientsAndStartsFromWeights"},
@@ -68,7 +83,7 @@ std::vector<std::string> words(const std::string& text) {
 // The text of the test as it stands in tests/cli, with the helpers above it; empty if there is none of that name.
 std::string body_of(const std::string& test) {
   std::string suite = test.substr(0, test.find('.')), name = test.substr(suite.size() + 1);
-  for (const auto& file : std::filesystem::directory_iterator(std::string(REPRISE_SOURCE_DIR) + "/tests/cli")) {
+  for (const auto& file : std::filesystem::directory_iterator(REPRISE_SOURCE_DIR "/tests/cli")) {
     std::string text = text_in(file.path().string());
     std::size_t begin = text.find("(" + suite + ", " + name + ") {");
     if (begin != std::string::npos) return text.substr(begin, text.find("\n}\n", begin) - begin);

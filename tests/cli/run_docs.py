@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 
+import numpy
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -22,11 +24,15 @@ def commands(page):
 
 
 def prepare(folder, tool):
-    """What the examples speak of: net.json, run/, and the tool itself."""
+    """What the examples speak of: net.json, run/, net.onnx with its inputs and samples, and the tool itself."""
     (folder / "bin").mkdir()
     (folder / "bin/reprise").symlink_to(pathlib.Path(tool).resolve())
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copy(ROOT / "examples/ten_nodes.json", folder / "net.json")
+    shutil.copy(ROOT / "tests/onnx/fixtures/resnet.onnx", folder / "net.onnx")
+    shutil.copy(ROOT / "tests/onnx/fixtures/resnet.npz", folder / "in.npz")
+    random = numpy.random.default_rng(1)
+    numpy.savez(folder / "samples.npz", x=random.normal(size=(200, 3, 16, 16)), y=random.integers(0, 3, 200))
     os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
     (folder / "run").mkdir()
     run(folder, "reprise plan net.json --budget 70% -o run/plan.json")
