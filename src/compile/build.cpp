@@ -54,9 +54,10 @@ class Facts {
   double seconds(const std::string& key, const Signature& signature, const Kernel& kernel) const {
     if (options_.profile)
       if (std::optional<double> known = options_.profile->find(key)) return *known;
-    // Timing an op, on memory of its own, must not take much more than the step itself will.
-    constexpr std::int64_t little = 4 << 20;
-    bool is_small = bytes_of(signature) <= std::max(little, largest_node_);
+    // Timing an op, on memory of its own, must not take much more than the step itself will, nor what only planning for
+    // it should not need.
+    constexpr std::int64_t little = 4 << 20, much = 256 << 20;
+    bool is_small = bytes_of(signature) <= std::min(much, std::max(little, largest_node_));
     if (!options_.measure || !is_small) return roofline_seconds(signature);
     double measured = measured_seconds(signature, kernel);
     if (options_.profile) options_.profile->set(key, measured);
