@@ -28,8 +28,8 @@ Value positions_in(const NodeCall& c, const Value& x) {
 // Positions are numbers up to 2^53; max_pool_take brings those of the largest elements.
 Value largest_places(const NodeCall& c, const Value& x, const Sliding& s) {
   Value wide = cast(x, DType::f64), pooled = max_pool(wide, s.kernel, pool_options(c, s));
-  const reprise::Node& node = pooled.graph()->node(pooled.ref().node);
-  Value places = record("max_pool_take", {wide, positions_in(c, wide)}, Attributes(node.attributes));
+  Attributes attributes = pooled.graph()->node(pooled.ref().node).attributes;  // a copy: more nodes are added below
+  Value places = record("max_pool_take", {wide, positions_in(c, wide)}, attributes);
   return cast(places, DType::i64);
 }
 
