@@ -57,7 +57,8 @@ class Facts {
     // Timing an op, on memory of its own, must not take much more than the step itself will, nor what only planning for
     // it should not need.
     constexpr std::int64_t little = 4 << 20, much = 256 << 20;
-    bool is_small = bytes_of(signature) <= std::min(much, std::max(little, largest_node_));
+    std::int64_t bytes = bytes_of(signature);
+    bool is_small = bytes <= std::max(little, largest_node_) && bytes + kernel.scratch_bytes <= much;
     if (!options_.measure || !is_small) return roofline_seconds(signature);
     double measured = measured_seconds(signature, kernel);
     if (options_.profile) options_.profile->set(key, measured);
