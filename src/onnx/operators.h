@@ -58,7 +58,7 @@ class NodeCall {
   /// An input; in() is an Error where it was left out, maybe() an empty Value.
   const Value& in(int i = 0) const;
   Value maybe(int i) const { return has(i) ? in(i) : Value{}; }
-  std::int32_t data_type(int i) const { return inputs_[static_cast<std::size_t>(i)].data_type; }
+  std::int32_t data_type(int i) const { return in(i), inputs_[static_cast<std::size_t>(i)].data_type; }
   /// All inputs, none of which may be left out.
   Values all() const;
   int outputs() const { return static_cast<int>(node_.outputs.size()); }

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "message.h"
 #include "onnx/draft.h"
+#include "onnx/operators.h"
 
 namespace reprise::onnx {
 namespace {
@@ -60,6 +62,42 @@ TEST(OnnxStranger, DamagedNetworksAreRefusedOrUnderstood) {
     }
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(refused, 1000);
+}
+
+std::vector<Operator> every_operator() {
+  std::vector<Operator> all;
+  for (auto table : {math_operators(), activation_operators(), compare_operators(), reduce_operators(),
+                     shape_operators(), index_operators(), constant_operators(), linear_operators(), pool_operators(),
+                     norm_operators(), resize_operators(), recurrent_operators(), loss_operators()})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+// No attributes, and any number of inputs that were meant for something else.
+TEST(OnnxStranger, OperatorsRefuseInputsThatWereNotMeantForThem) {
+  struct Given {
+    std::vector<std::int64_t> dims;
+    int type;
+  };
+  std::vector<Given> kinds{{{}, 1}, {{2}, 7}, {{3, 0}, 1}, {{1, 2, 3, 4}, 1}, {{2, 2, 2}, 9}, {{1, 1, 1, 1, 1, 1}, 10}};
+  int accepted = 0, refused = 0;
+  for (const Operator& op : every_operator())
+    for (const Given& kind : kinds)
+      for (std::size_t count = 0; count < 6; ++count) {
+        Draft d(op.last);
+        d.input("x", kind.dims, kind.type).integers("n", {1, -1, 7});
+        for (std::string last : {"x", "n", ""}) {
+          Draft one = d;
+          std::vector<std::string> inputs(count, "x");
+          if (count < 2 && last != "x") continue;
+          if (count > 1) inputs.back() = last;
+          one.node(std::string(op.name), inputs, {"a", "b", "c"}).output("a").output("c");
+          std::string text = message_of([&] { Network network(one.document()); });
+          ++(text == "no error" ? accepted : refused);
+        }
+      }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(accepted, 10);
 }
 
 }  // namespace
