@@ -31,8 +31,10 @@ void Annealer::run(const Limits& limits) {
     bool fits =
         shaver_.repair({limits.budget, limits.price * random_.uniform(0.5, 2), noise, 40, threshold + 0.003 * total});
     if (fits) {
-      prune();
+      timeline_.prune_changes(0);
+      std::size_t mark = timeline_.change_count();
       keep_instead(limits.budget, 6);
+      timeline_.prune_changes(mark);
     }
     if (!fits || timeline_.extra_cost() > threshold) {
       timeline_.undo();
@@ -50,9 +52,9 @@ void Annealer::run(const Limits& limits) {
 }
 
 void Annealer::tidy(std::int64_t budget) {
-  prune();
+  timeline_.prune();
   keep_instead(budget, 1 << 30);
-  prune();
+  timeline_.prune();
 }
 
 void Annealer::ruin() {
@@ -66,9 +68,9 @@ void Annealer::ruin() {
 
 bool Annealer::pick_item(Item& item, int& stage) {
   if (timeline_.item_count() == 0) return false;
-  auto left = static_cast<std::size_t>(random_.below(timeline_.item_count()));
-  for (stage = 0; timeline_.items(stage).size() <= left; ++stage) left -= timeline_.items(stage).size();
-  item = timeline_.items(stage)[left];
+  Timeline::Return picked = timeline_.item(static_cast<int>(random_.below(timeline_.item_count())));
+  item = picked.item;
+  stage = picked.stage;
   return true;
 }
 
@@ -149,21 +151,6 @@ void Annealer::drop_something() {
   }
 }
 
-// Latest stages first: whoever reads a useless thing comes after it.
-void Annealer::prune() {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int t = timeline_.stage_count() - 1; t >= 0; --t) {
-      for (std::size_t k = timeline_.items(t).size(); k-- > 0;) {
-        Item item = timeline_.items(t)[k];
-        if (!timeline_.is_useless(item, t)) continue;
-        timeline_.remove(item, t);
-        changed = item.kind == Event::Kind::run;
-      }
-    }
-  }
-}
-
 void Annealer::keep_instead(std::int64_t budget, int tries) {
   if (tries >= timeline_.item_count()) {
     scratch_.clear();
@@ -184,12 +171,27 @@ void Annealer::keep_instead(std::int64_t budget, int tries) {
 }
 
 bool Annealer::try_to_keep(const Item& item, int stage, std::int64_t budget) {
-  if (!timeline_.has(item, stage)) return false;
+  if (!timeline_.has(item, stage) || cannot_stay(item, stage, budget)) return false;
   std::size_t mark = timeline_.change_count();
   timeline_.remove(item, stage);
   if (timeline_.peak() <= budget) return true;
   timeline_.undo_to(mark);
   return false;
+}
+
+// Tells quickly, for most, that there is no room for a value between its use before and the stage that runs it again.
+// What that run reads may leave earlier without it.
+bool Annealer::cannot_stay(const Item& item, int stage, std::int64_t budget) {
+  if (item.kind != Event::Kind::run || model_.node(item.id).value_count != 1) return false;
+  Slot slot{stage, item.id};
+  int value = model_.node(item.id).first_value;
+  std::int64_t bytes = model_.value(value).bytes;
+  for (int input : model_.inputs[item.id]) {
+    Timeline::Life life = timeline_.life_at(input, slot);
+    if (life.end == slot && life.begin.stage < stage) bytes -= model_.value(input).bytes;
+  }
+  int before = timeline_.life_at(value, slot).end.stage;
+  return before + 1 < stage && timeline_.peak(before + 1, stage - 1) + bytes > budget;
 }
 
 void Annealer::remember() {

@@ -35,9 +35,9 @@ class Annealer {
   void ruin_value();
   void relocate();
   void drop_something();
-  void prune();
   void keep_instead(std::int64_t budget, int tries);
   bool try_to_keep(const Item& item, int stage, std::int64_t budget);
+  bool cannot_stay(const Item& item, int stage, std::int64_t budget);
   bool pick_item(Item& item, int& stage);
   void remember();
   void restore();

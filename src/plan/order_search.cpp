@@ -30,16 +30,26 @@ class OrderSearch {
         sequence_(attempt.problem, attempt.model),
         random_(attempt.options.seed) {}
 
-  void anneal(std::vector<int> start, std::int64_t iterations, double until) {
+  struct Limits {
+    std::int64_t iterations;
+    double until;       // share of the time that is left
+    double hot = 0.01;  // temperature at the beginning
+  };
+
+  void anneal(std::vector<int> start, const Limits& limits) {
     sequence_.set(std::move(start), budget());
     double energy = energy_of(sequence_.load());
-    auto over = attempt_.clock(until);
-    const double hot = 0.01, cold = 1e-6;
+    auto over = attempt_.clock(limits.until);
+    auto report = attempt_.seldom_report();
+    const double hot = limits.hot, cold = 1e-6;
     double done = 0;
-    for (std::int64_t i = 0; i < iterations && done < 1; ++i) {
+    for (std::int64_t i = 0; i < limits.iterations && done < 1; ++i) {
       if (i % 64 == 0) {
-        done = std::max(static_cast<double>(i) / static_cast<double>(iterations), over());
+        done = std::max(static_cast<double>(i) / static_cast<double>(limits.iterations), over());
         if (attempt_.deadline.is_over() || best_cost_ <= attempt_.enough() - model_.base_cost) return;
+        if (has_news_) report([this] { return schedule(); });
+        has_news_ = false;
+        if (attempt_.is_stale()) return;
       }
       next_ = sequence_.runs();
       if (!move()) continue;
@@ -51,10 +61,17 @@ class OrderSearch {
       if (load.peak > budget() || load.extra_cost >= best_cost_) continue;
       best_cost_ = load.extra_cost;
       best_ = sequence_.runs();
+      has_news_ = true;
     }
   }
 
   bool has_found() const { return !best_.empty(); }
+  /// The best found.
+  Schedule schedule() const {
+    std::vector<Event> events;
+    for (int node : best_) events.push_back({Event::Kind::run, node});
+    return to_schedule(attempt_.problem, model_, events);
+  }
   double best_cost() const { return best_cost_; }
   const std::vector<int>& best() const { return best_; }
 
@@ -199,6 +216,7 @@ class OrderSearch {
   std::vector<int> next_, group_, moved_, placed_;
   std::vector<int> best_;
   double best_cost_ = forbidden;
+  bool has_news_ = false;  // the best was found a moment ago
 };
 
 // First runs of a sequence, as node numbers of the problem.
@@ -210,6 +228,16 @@ std::vector<int> order_of(const Model& model, const std::vector<int>& runs) {
     seen[at(node)] = 1;
   }
   return order;
+}
+
+// Whether the first runs are in the model's order.
+bool is_in_order(const std::vector<int>& runs) {
+  int next = 0;
+  for (int node : runs) {
+    if (node > next) return false;
+    next += node == next;
+  }
+  return true;
 }
 
 // Ruin and recreate in the order of a sequence, starting from what it makes again.
@@ -253,21 +281,21 @@ std::vector<Schedule> solve_order_search(const Attempt& attempt) {
   bool may_gain = !fits || best > attempt.certificate.any_order.extra + 2e-3 * model.base_cost;
   if (model.node_count() > largest || !may_gain) return {};
   std::vector<Schedule> found;
-  auto write = [&](const std::vector<int>& runs) {
-    std::vector<Event> events;
-    for (int node : runs) events.push_back({Event::Kind::run, node});
-    found.push_back(to_schedule(attempt.problem, model, events));
-  };
-  std::vector<int> base(model.nodes.size());
+  std::vector<int> known = runs_of(model, attempt.best), base(model.nodes.size());
   for (std::size_t i = 0; i < base.size(); ++i) base[i] = static_cast<int>(i);
   OrderSearch search(attempt);
   std::int64_t iterations = 10 * attempt.scaled_iterations();
-  search.anneal(base, iterations, 0.6);
-  if (search.has_found()) write(search.best());
-  search.anneal(search.has_found() ? search.best() : runs_of(model, attempt.best), iterations, 0.8);
+  // An order found before is a better start than the base order, and is not to be shaken up.
+  if (is_in_order(known))
+    search.anneal(base, {.iterations = iterations, .until = 0.6});
+  else
+    search.anneal(known, {.iterations = iterations, .until = 0.6, .hot = 0.002});
+  if (search.has_found()) found.push_back(search.schedule());
+  if (attempt.is_stale()) return found;
+  search.anneal(search.has_found() ? search.best() : known, {.iterations = iterations, .until = 0.8});
   if (!search.has_found()) return found;
-  write(search.best());
-  if (search.best_cost() > 0) polish(attempt, search.best(), 1.0, found);
+  found.push_back(search.schedule());
+  if (search.best_cost() > 0 && !attempt.is_stale()) polish(attempt, search.best(), 1.0, found);
   return found;
 }
 

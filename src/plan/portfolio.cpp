@@ -70,14 +70,17 @@ bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  constexpr double shares[] = {0.5, 0.7, 0.85, 0.97};  // of the time, at the end of each round
-  const int rounds = is_timed() ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
-  for (int round = 0; round < rounds; ++round) {
-    Deadline deadline = deadline_.at_share(is_timed() ? shares[round] : 1);
+  constexpr double shares[] = {0.5, 0.7, 0.85, 0.97};  // of the time, at the end of each stretch
+  const int stretches = is_timed() ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
+  const int most_rounds = 24;
+  for (int round = 0, stretch = 0; stretch < stretches && round < most_rounds; ++round) {
+    Deadline deadline = deadline_.at_share(is_timed() ? shares[stretch] : 1);
     run_round({model, certificate, enough, deadline, round});
     bool is_hopeless = certificate.least_budget > options_.budget || (!is_timed() && !best_ && failed_peak_ == none);
     bool is_done = best_ && failures_ == 0 && !is_timed();
     if (is_hopeless || is_done || is_enough(enough()) || deadline_.is_over()) return;
+    bool goes_on = is_timed() && is_stale() && !deadline.is_over();  // with the rest of the stretch
+    if (!goes_on) ++stretch;
     raise_target();
   }
 }
@@ -122,6 +125,7 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   told.budget = aim_ = target_;
   Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
+  attempt.is_stale = [this] { return is_stale(); };
   bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
     if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);

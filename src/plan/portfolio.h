@@ -62,6 +62,7 @@ class Portfolio {
   void raise_target();
   bool is_timed() const;
   bool may_settle_early() const { return is_timed() && deadline_.seconds() >= next_settling_; }
+  bool is_stale() const { return target_ < aim_; }
   bool fits_aim() const { return candidate_.verdict.peak <= aim_; }
   bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
 

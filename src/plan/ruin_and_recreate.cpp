@@ -58,6 +58,7 @@ class Search {
   explicit Search(const Attempt& attempt) : attempt_(attempt), model_(attempt.model), random_(attempt.options.seed) {}
 
   void run() {
+    if (is_hopeless()) return;
     take_best();
     take_shaved();
     double bound = attempt_.certificate.this_order.extra;
@@ -85,6 +86,16 @@ class Search {
     best_cost_ = timeline.extra_cost();
     found_.push_back(to_schedule(attempt_.problem, model_, timeline.events()));
     attempt_.report(found_.back());
+  }
+
+  // Whether something in another order is known, about within the budget, that nothing in this order can be better
+  // than.
+  bool is_hopeless() const {
+    Timeline empty(model_);
+    if (items_of(model_, empty, attempt_.best)) return false;
+    double peak = static_cast<double>(attempt_.best_verdict.peak);
+    return peak <= 1.1 * static_cast<double>(budget()) &&
+           attempt_.best_verdict.cost - model_.base_cost <= attempt_.certificate.this_order.extra;
   }
 
   void take_best() {
@@ -181,8 +192,9 @@ class Search {
     annealing.elapsed = attempt_.clock(order_may_help() ? 0.3 : 1.0);
     annealing.should_stop = [this, count = 0]() mutable { return ++count % 16 == 0 && attempt_.deadline.is_over(); };
     annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
-    annealing.improved = [this](const Timeline& better) {
-      if (better.extra_cost() < best_cost_) attempt_.report(to_schedule(attempt_.problem, model_, better.events()));
+    annealing.improved = [this, report = attempt_.seldom_report()](const Timeline& better) {
+      if (better.extra_cost() >= best_cost_) return;
+      report([&] { return to_schedule(attempt_.problem, model_, better.events()); });
     };
     Annealer(timeline, attempt_.options.seed).run(annealing);
     offer(timeline);

@@ -2,6 +2,7 @@
 #include "plan/shave.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/index.h"
 
@@ -14,7 +15,25 @@ constexpr int most_visits =
 }  // namespace
 
 Shaver::Shaver(Timeline& timeline, Random& random)
-    : timeline_(timeline), model_(timeline.model()), random_(random), visited_(timeline.model().nodes.size(), 0) {}
+    : timeline_(timeline), model_(timeline.model()), random_(random), visited_(timeline.model().nodes.size(), 0) {
+  rank_values();
+}
+
+void Shaver::rank_values() {
+  for (int v = 0; v < model_.value_count(); ++v) {
+    const Model::Value& value = model_.value(v);
+    double cost = cost_at_best(v);
+    if (value.bytes == 0 || cost >= forbidden) continue;
+    bool may_free_more = value.excluded_at >= 0;
+    ranked_.push_back({may_free_more ? 0 : cost / static_cast<double>(value.bytes), v});
+  }
+  std::ranges::stable_sort(ranked_, {}, &Ranked::score);
+}
+
+double Shaver::cost_at_best(int value) const {
+  const Model::Value& known = model_.value(value);
+  return std::min({model_.node(known.node).rerun_cost, known.page_cost, known.compress_cost});
+}
 
 bool Shaver::repair(const Limits& limits) {
   for (int step = 0; timeline_.peak() > limits.budget; ++step) {
@@ -25,15 +44,19 @@ bool Shaver::repair(const Limits& limits) {
   return timeline_.extra_cost() < limits.cost;
 }
 
+// Values are looked at by what they may score at best, until none can be better than the best drop.
 bool Shaver::shave_once(const Limits& limits) {
   Slot slot = timeline_.peak_slot();
   std::int64_t excess = timeline_.peak() - limits.budget;
-  collect(slot, excess, limits);
-  auto worse = [](const Candidate& a, const Candidate& b) { return a.optimist > b.optimist; };
-  std::make_heap(candidates_.begin(), candidates_.end(), worse);
+  candidates_.clear();
   Drop best;
-  while (!candidates_.empty() && candidates_.front().optimist < best.score) {
-    std::pop_heap(candidates_.begin(), candidates_.end(), worse);
+  auto next = ranked_.begin();
+  for (;;) {
+    while (next != ranked_.end() && next->score < best.score &&
+           (candidates_.empty() || next->score <= candidates_.front().optimist))
+      collect((next++)->value, slot, excess, limits);
+    if (candidates_.empty() || candidates_.front().optimist >= best.score) break;
+    std::ranges::pop_heap(candidates_, std::greater<>{}, &Candidate::optimist);
     Candidate candidate = candidates_.back();
     candidates_.pop_back();
     consider(candidate, slot, excess, limits, best);
@@ -42,36 +65,36 @@ bool Shaver::shave_once(const Limits& limits) {
   return !best.items.empty();
 }
 
-// Values in memory at the slot that are neither made nor read there and whose next use is in a later stage.
-void Shaver::collect(Slot slot, std::int64_t excess, const Limits& limits) {
-  candidates_.clear();
-  std::span<const int> read = slot.node < model_.node_count() ? model_.inputs[slot.node] : std::span<const int>{};
+// Whether a value is in memory at the slot and neither made nor read there.
+bool Shaver::is_idle(int value, Slot slot) const {
   int end = slot.stage < model_.node_count() ? model_.node(slot.stage).first_value : model_.value_count();
-  for (int v = 0; v < end; ++v) {
-    const Model::Value& value = model_.value(v);
-    if (value.bytes == 0) continue;
-    Timeline::Life life = timeline_.life_at(v, slot);
-    if (life.end <= slot || value.node == slot.node || std::binary_search(read.begin(), read.end(), v)) continue;
-    Slot use = timeline_.next_use(v, slot);
-    if (use.stage <= slot.stage) continue;
-    double cost = std::min({model_.node(value.node).rerun_cost, value.page_cost, value.compress_cost});
-    if (cost >= forbidden) continue;
-    double factor = 1 + limits.noise * random_.unit();
-    std::int64_t freed = value.excluded_at == slot.stage ? excess : value.bytes;  // must not be there at all
-    double optimist = factor * cost / static_cast<double>(std::min(freed, excess));
-    candidates_.push_back({v, use.stage, optimist, factor, freed});
-  }
+  if (value >= end || model_.value(value).node == slot.node || timeline_.life_at(value, slot).end <= slot) return false;
+  std::span<const int> read = slot.node < model_.node_count() ? model_.inputs[slot.node] : std::span<const int>{};
+  return !std::ranges::binary_search(read, value);
 }
 
+void Shaver::collect(int value, Slot slot, std::int64_t excess, const Limits& limits) {
+  if (!is_idle(value, slot)) return;
+  const Model::Value& known = model_.value(value);
+  double factor = 1 + limits.noise * random_.unit();
+  std::int64_t freed = known.excluded_at == slot.stage ? excess : known.bytes;  // must not be there at all
+  double optimist = factor * cost_at_best(value) / static_cast<double>(std::min(freed, excess));
+  candidates_.push_back({value, optimist, factor, freed});
+  std::ranges::push_heap(candidates_, std::greater<>{}, &Candidate::optimist);
+}
+
+// Dropping a value from the slot to its next use, if that is in a later stage, and bringing it back there.
 void Shaver::consider(const Candidate& candidate, Slot slot, std::int64_t excess, const Limits& limits, Drop& best) {
   const Model::Value& value = model_.value(candidate.value);
+  int stage = timeline_.next_use(candidate.value, slot).stage;
+  if (stage <= slot.stage) return;
   for (Item item : {timeline_.page_of(candidate.value), timeline_.compressed_of(candidate.value)}) {
-    if (!timeline_.can_insert(item, candidate.stage)) continue;
+    if (!timeline_.can_insert(item, stage)) continue;
     std::int64_t stays = item.kind == Event::Kind::page ? 0 : value.compressed_bytes;
     items_.assign(1, item);
-    offer(candidate, timeline_.cost_of(item), candidate.freed - stays, excess, limits, best);
+    offer(candidate, stage, timeline_.cost_of(item), candidate.freed - stays, excess, limits, best);
   }
-  if (!timeline_.can_insert(timeline_.run_of(value.node), candidate.stage)) return;
+  if (!timeline_.can_insert(timeline_.run_of(value.node), stage)) return;
   ++closure_number_;
   closure_nodes_.clear();
   kept_across_ = 0;
@@ -79,29 +102,29 @@ void Shaver::consider(const Candidate& candidate, Slot slot, std::int64_t excess
   dearest_ = best.score >= forbidden
                  ? forbidden
                  : best.score * static_cast<double>(std::min(candidate.freed, excess)) / candidate.factor;
-  double cost = closure(value.node, candidate.stage, slot, limits);
+  double cost = closure(value.node, stage, slot, limits);
   items_.clear();
   for (int node : closure_nodes_) items_.push_back(timeline_.run_of(node));
-  offer(candidate, cost, candidate.freed - kept_across_, excess, limits, best);
+  offer(candidate, stage, cost, candidate.freed - kept_across_, excess, limits, best);
 }
 
 // Scores `items_`. What they push over the budget in their own stage will cost as well, so it counts at the price.
-void Shaver::offer(const Candidate& candidate, double cost, std::int64_t freed, std::int64_t excess,
+void Shaver::offer(const Candidate& candidate, int stage, double cost, std::int64_t freed, std::int64_t excess,
                    const Limits& limits, Drop& best) {
   if (freed <= 0 || cost >= forbidden) return;
   const double tie = 1e-9 * (1 + model_.base_cost);  // of two that cost nothing, the larger
   double scale = candidate.factor / static_cast<double>(std::min(freed, excess));
   if (scale * (cost + tie) >= best.score) return;
-  std::int64_t before = std::max(timeline_.peak(candidate.stage, candidate.stage), limits.budget);
+  std::int64_t before = std::max(timeline_.peak(stage, stage), limits.budget);
   std::size_t mark = timeline_.change_count();
-  for (const Item& item : items_) timeline_.insert(item, candidate.stage);
-  std::int64_t over = std::max<std::int64_t>(0, timeline_.peak(candidate.stage, candidate.stage) - before);
+  for (const Item& item : items_) timeline_.insert(item, stage);
+  std::int64_t over = std::max<std::int64_t>(0, timeline_.peak(stage, stage) - before);
   timeline_.undo_to(mark);
   if (over >= freed && over >= excess) return;
   double score = scale * (cost + tie + limits.price * static_cast<double>(over));
   if (score >= best.score) return;
   best.score = score;
-  best.stage = candidate.stage;
+  best.stage = stage;
   best.items = items_;
 }
 

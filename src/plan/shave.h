@@ -29,9 +29,12 @@ class Shaver {
   bool repair(const Limits& limits);
 
  private:
+  struct Ranked {
+    double score;  // at best, without noise
+    int value;
+  };
   struct Candidate {
     int value;
-    int stage;        // of the next use
     double optimist;  // score at best
     double factor;    // noise
     std::int64_t freed;
@@ -43,18 +46,22 @@ class Shaver {
   };
 
   bool shave_once(const Limits& limits);
-  void collect(Slot slot, std::int64_t excess, const Limits& limits);
+  void rank_values();
+  double cost_at_best(int value) const;
+  bool is_idle(int value, Slot slot) const;
+  void collect(int value, Slot slot, std::int64_t excess, const Limits& limits);
   void consider(const Candidate& candidate, Slot slot, std::int64_t excess, const Limits& limits, Drop& best);
-  void offer(const Candidate& candidate, double cost, std::int64_t freed, std::int64_t excess, const Limits& limits,
-             Drop& best);
+  void offer(const Candidate& candidate, int stage, double cost, std::int64_t freed, std::int64_t excess,
+             const Limits& limits, Drop& best);
   double closure(int node, int stage, Slot slot, const Limits& limits);
   double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits);
 
   Timeline& timeline_;
   const Model& model_;
   Random& random_;
-  std::vector<Candidate> candidates_;
-  std::vector<int> visited_;  // by node: number of the closure it is part of
+  std::vector<Ranked> ranked_;         // values that can be brought back, by score
+  std::vector<Candidate> candidates_;  // a heap, the best in front
+  std::vector<int> visited_;           // by node: number of the closure it is part of
   int closure_number_ = 0;
   int visits_ = 0;      // of nodes while a closure is built
   double dearest_ = 0;  // cost from which a closure is of no use

@@ -47,6 +47,8 @@ struct Attempt {
   const Verdict& best_verdict;                  // the judge's, of `best`
   std::function<void(const Schedule&)> report;  // tells of a better schedule early; judged at once, may be called often
   std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
+  // The budget is too large: a layout within it was not found. Searches for orders stop and are told a smaller one.
+  std::function<bool()> is_stale = [] { return false; };
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
   std::function<void(double)> prove_cost = [](double) {};
   std::function<void(std::int64_t)> prove_budget = [](std::int64_t) {};
@@ -55,6 +57,9 @@ struct Attempt {
   std::int64_t scaled_iterations() const;
   /// How much is over, in [0, 1], of the given share of the time that is left. 0 if there is no time limit.
   std::function<double()> clock(double share) const;
+  /// Tells of better schedules as they come, in a small part of the time that passes: writes and reports one only if
+  /// ten times as long has passed as the last took.
+  std::function<void(const std::function<Schedule()>& write)> seldom_report() const;
 };
 
 /// Returns schedules worth judging, best last, or none. They need not fit the budget, but must be valid otherwise; the

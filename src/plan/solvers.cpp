@@ -35,6 +35,15 @@ std::function<double()> Attempt::clock(double share) const {
   return [this, start, length] { return (deadline.seconds() - start) / length; };
 }
 
+std::function<void(const std::function<Schedule()>&)> Attempt::seldom_report() const {
+  return [this, next = 0.0](const std::function<Schedule()>& write) mutable {
+    double start = deadline.seconds();
+    if (start < next) return;
+    report(write());
+    next = deadline.seconds() + 10 * (deadline.seconds() - start);
+  };
+}
+
 std::vector<Schedule> solve_keep_all(const Attempt& attempt) { return {keep_all(attempt.problem)}; }
 
 }  // namespace plan

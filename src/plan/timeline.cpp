@@ -23,6 +23,7 @@ Timeline::Timeline(const Model& model)
       makes_(model.values.size()),
       stages_(model.nodes.size() + 1),
       tree_(model.node_count() + 1),
+      counts_(model.node_count() + 1),
       never_(model.resident + 1) {
   for (const Model::Value& value : model.values) never_ += value.bytes;
   for (const Model::Node& node : model.nodes) never_ += node.scratch;
@@ -55,6 +56,11 @@ Slot Timeline::peak_slot() {
 std::int64_t Timeline::peak(int first_stage, int last_stage) {
   flush();
   return tree_.max(first_stage, last_stage);
+}
+
+Timeline::Return Timeline::item(int k) const {
+  CountTree::Place place = counts_.find(k);
+  return {stages_[at(place.position)].items[at(place.rest)], place.position};
 }
 
 bool Timeline::has(const Item& item, int stage) const {
@@ -105,6 +111,7 @@ void Timeline::insert_now(const Item& item, int stage) {
   assert(place == items.end() || *place != item);
   items.insert(place, item);
   ++item_count_;
+  counts_.add(stage, 1);
   extra_cost_ += cost_of(item);
   mark(stage);
   if (item.kind != Event::Kind::run) {
@@ -127,6 +134,7 @@ void Timeline::remove_now(const Item& item, int stage) {
   assert(place != items.end() && *place == item);
   items.erase(place);
   --item_count_;
+  counts_.add(stage, -1);
   extra_cost_ -= cost_of(item);
   mark(stage);
   if (item.kind != Event::Kind::run) {
@@ -340,6 +348,33 @@ bool Timeline::is_useless(const Item& item, int stage) const {
     if (!ends_at_once(v)) return false;
   }
   return true;
+}
+
+// Whoever reads a useless thing comes after it in the model's order.
+void Timeline::prune() {
+  for (int node = model_.node_count(); node-- > 0;) prune_node(node);
+}
+
+// A change touches the lives of what is made and of what is read there. What is removed is a change, too.
+void Timeline::prune_changes(std::size_t change_count) {
+  for (std::size_t k = change_count; k < journal_.size(); ++k) {
+    Item item = journal_[k].item;
+    bool is_run = item.kind == Event::Kind::run;
+    prune_node(is_run ? item.id : model_.value(item.id).node);
+    if (!is_run) continue;
+    for (int v : model_.inputs[item.id]) prune_node(model_.value(v).node);
+  }
+}
+
+void Timeline::prune_node(int node) {
+  const Model::Node& maker = model_.node(node);
+  for (int v = maker.first_value; v < maker.first_value + maker.value_count; ++v) {
+    for (std::size_t k = makes_[at(v)].size(); k-- > 1;) {
+      const Make& make = makes_[at(v)][k];
+      Item item{make.kind, make.kind == Event::Kind::run ? node : v, node};
+      if (is_useless(item, make.stage)) remove(item, make.stage);
+    }
+  }
 }
 
 std::vector<Event> Timeline::events() const {

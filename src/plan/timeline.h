@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "plan/count_tree.h"
 #include "plan/model.h"
 #include "plan/peak_tree.h"
 
@@ -44,6 +45,12 @@ class Timeline {
   int item_count() const { return item_count_; }
   /// What is brought back in a stage, in order.
   std::span<const Item> items(int stage) const { return stages_[static_cast<std::size_t>(stage)].items; }
+  struct Return {
+    Item item;
+    int stage;
+  };
+  /// The k-th thing that is brought back, counted from 0 through all stages.
+  Return item(int k) const;
 
   std::int64_t peak();
   /// Whether no value is in memory where it must not be.
@@ -59,6 +66,11 @@ class Timeline {
   void remove(const Item& item, int stage);
   /// Whether nothing reads what the event in this stage makes.
   bool is_useless(const Item& item, int stage) const;
+  /// Removes everything whose values nothing reads.
+  void prune();
+  /// The same where the changes after the first `change_count` may have left something: if nothing was useless before
+  /// them, nothing is afterwards.
+  void prune_changes(std::size_t change_count);
 
   Item run_of(int node) const { return {Event::Kind::run, node, node}; }
   Item page_of(int value) const { return {Event::Kind::page, value, model_.value(value).node}; }
@@ -110,6 +122,7 @@ class Timeline {
 
   void insert_now(const Item& item, int stage);
   void remove_now(const Item& item, int stage);
+  void prune_node(int node);
   void add_make(int value, int stage, Event::Kind kind);
   void erase_make(int value, int stage);
   void refresh(int value);
@@ -130,6 +143,7 @@ class Timeline {
   std::vector<Stage> stages_;
   std::vector<int> dirty_;
   PeakTree tree_;
+  CountTree counts_;    // of items in each stage
   std::int64_t never_;  // bytes that do not fit anywhere
   double extra_cost_ = 0;
   int item_count_ = 0;

@@ -37,6 +37,47 @@ TEST(Timeline, KnowsPeakAndCostAsTheJudgeDoesAfterEveryChange) {
   }
 }
 
+// Random things brought back, none of which is useless.
+void fill_at_random(Timeline& timeline, Random& random, int changes) {
+  const Model& model = timeline.model();
+  for (int change = 0; change < changes; ++change) {
+    int node = static_cast<int>(random.below(model.node_count())),
+        stage = static_cast<int>(random.below(timeline.stage_count()));
+    Item item = random.chance(0.7) ? timeline.run_of(node) : timeline.page_of(node);
+    if (timeline.can_insert(item, stage)) timeline.insert(item, stage);
+  }
+  timeline.prune();
+  timeline.commit();
+}
+
+int useless_count(const Timeline& timeline) {
+  int count = 0;
+  for (int k = 0; k < timeline.item_count(); ++k) {
+    Timeline::Return brought = timeline.item(k);
+    EXPECT_TRUE(timeline.has(brought.item, brought.stage));
+    count += timeline.is_useless(brought.item, brought.stage);
+  }
+  return count;
+}
+
+TEST(Timeline, LeavesNothingUselessWherePruningLooksAtChangesOnly) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    Problem p = random_problem(shapes[seed % 4], 14, seed);
+    for (int v = 0; v < p.value_count(); v += 2) p.pageable({p.value(v).node, 0}, {1, 2});
+    Model model = make_model(p);
+    Timeline timeline(model);
+    fill_at_random(timeline, random, 60);
+    ASSERT_EQ(useless_count(timeline), 0) << "seed " << seed;
+    for (int k = 0; k < 3 && timeline.item_count() > 0; ++k) {
+      Timeline::Return brought = timeline.item(static_cast<int>(random.below(timeline.item_count())));
+      timeline.remove(brought.item, brought.stage);
+    }
+    timeline.prune_changes(0);
+    EXPECT_EQ(useless_count(timeline), 0) << "seed " << seed;
+  }
+}
+
 TEST(Solve, NeverCostsLessThanItsBoundAndTheJudgeAgrees) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     Problem p = random_problem(shapes[seed % 4], 6 + static_cast<int>(seed % 25), seed);
