@@ -25,10 +25,7 @@ std::vector<int> runs_of(const Model& model, const Schedule& schedule) {
 class OrderSearch {
  public:
   explicit OrderSearch(const Attempt& attempt)
-      : attempt_(attempt),
-        model_(attempt.model),
-        sequence_(attempt.problem, attempt.model),
-        random_(attempt.options.seed) {}
+      : attempt_(attempt), model_(attempt.model), sequence_(attempt.problem, attempt.model), random_(attempt.seed()) {}
 
   struct Limits {
     std::int64_t iterations;
@@ -266,7 +263,7 @@ void polish(const Attempt& attempt, const std::vector<int>& runs, double until, 
   if (!shaver.repair(
           {attempt.options.budget, price, 0, 2 * model.node_count(), 5 * model.base_cost, limits.should_stop}))
     return;
-  Annealer(timeline, attempt.options.seed).run(limits);
+  Annealer(timeline, attempt.seed()).run(limits);
   found.push_back(to_schedule(attempt.problem, model, timeline.events()));
 }
 

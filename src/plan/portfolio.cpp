@@ -125,6 +125,7 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   told.budget = aim_ = target_;
   Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
+  attempt.round = round.number;
   attempt.is_stale = [this] { return is_stale(); };
   bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {

@@ -55,7 +55,7 @@ void fill(Timeline& timeline, const Items& items) {
 
 class Search {
  public:
-  explicit Search(const Attempt& attempt) : attempt_(attempt), model_(attempt.model), random_(attempt.options.seed) {}
+  explicit Search(const Attempt& attempt) : attempt_(attempt), model_(attempt.model), random_(attempt.seed()) {}
 
   void run() {
     if (is_hopeless()) return;
@@ -63,7 +63,8 @@ class Search {
     take_shaved();
     double bound = attempt_.certificate.this_order.extra;
     bool is_timed = std::isfinite(attempt_.deadline.limit());
-    auto is_poor = [&] { return best_ ? best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
+    bool is_known = attempt_.round > 0 && best_;
+    auto is_poor = [&] { return best_ ? !is_known && best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
     if (is_poor()) climb_down();
     if (is_poor() && is_timed) take_cuts();
     if (best_) polish();
@@ -184,19 +185,44 @@ class Search {
     return apart > 2e-3 * model_.base_cost;
   }
 
+  // Short anneals find their way to different places: half of the effort goes to several from the same start and from
+  // the best of them in turn, the other half to a long one from the best. Where there is time for a few only, to the
+  // long one alone.
   void polish() {
+    const Items start = *best_;
+    const std::int64_t all = attempt_.scaled_iterations(), some = 3 * model_.node_count();
+    auto over = attempt_.clock(order_may_help() ? 0.3 : 1.0);
+    std::int64_t used = 0;
+    for (int k = 0; 2 * used + 16 * some < all && over() < 0.5 && !is_over(); ++k, used += some) {
+      double before = over();
+      anneal(k % 2 == 0 ? start : *best_, {.iterations = some, .elapsed = {}, .seed = random_.bits()});
+      if (over() - before > 0.05) break;
+    }
+    if (is_over()) return;
+    anneal(*best_, {.iterations = all - used, .elapsed = over, .seed = attempt_.seed()});
+  }
+
+  bool is_over() const { return best_cost_ <= attempt_.enough() - model_.base_cost || attempt_.deadline.is_over(); }
+
+  struct Effort {
+    std::int64_t iterations;
+    std::function<double()> elapsed;
+    std::uint64_t seed;
+  };
+
+  void anneal(const Items& start, const Effort& effort) {
     Timeline timeline(model_);
-    fill(timeline, *best_);
+    fill(timeline, start);
     Annealer::Limits annealing{.budget = budget(), .price = attempt_.certificate.price};
-    annealing.iterations = attempt_.scaled_iterations();
-    annealing.elapsed = attempt_.clock(order_may_help() ? 0.3 : 1.0);
+    annealing.iterations = effort.iterations;
+    annealing.elapsed = effort.elapsed;
     annealing.should_stop = [this, count = 0]() mutable { return ++count % 16 == 0 && attempt_.deadline.is_over(); };
     annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
     annealing.improved = [this, report = attempt_.seldom_report()](const Timeline& better) {
       if (better.extra_cost() >= best_cost_) return;
       report([&] { return to_schedule(attempt_.problem, model_, better.events()); });
     };
-    Annealer(timeline, attempt_.options.seed).run(annealing);
+    Annealer(timeline, effort.seed).run(annealing);
     offer(timeline);
   }
 

@@ -49,10 +49,13 @@ struct Attempt {
   std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
   // The budget is too large: a layout within it was not found. Searches for orders stop and are told a smaller one.
   std::function<bool()> is_stale = [] { return false; };
+  int round = 0;  // how often the solver was run before; it should then try something else
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
   std::function<void(double)> prove_cost = [](double) {};
   std::function<void(std::int64_t)> prove_budget = [](std::int64_t) {};
 
+  /// A seed of its own for every round.
+  std::uint64_t seed() const { return options.seed + 1000 * static_cast<std::uint64_t>(round); }
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
   /// How much is over, in [0, 1], of the given share of the time that is left. 0 if there is no time limit.
