@@ -64,9 +64,10 @@ class Search {
     double bound = attempt_.certificate.this_order.extra;
     bool is_timed = std::isfinite(attempt_.deadline.limit());
     bool is_known = attempt_.round > 0 && best_;
+    bool has_time = !is_timed || !order_may_help(0.02);
     auto is_poor = [&] { return best_ ? !is_known && best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
-    if (is_poor()) climb_down();
-    if (is_poor() && is_timed) take_cuts();
+    if (is_poor() && has_time) climb_down();
+    if (is_poor() && has_time && is_timed) take_cuts();
     if (best_) polish();
   }
 
@@ -89,9 +90,10 @@ class Search {
     attempt_.report(found_.back());
   }
 
-  // Whether something in another order is known, about within the budget, that nothing in this order can be better
-  // than.
+  // Whether nothing in this order fits, or something in another order is known, about within the budget, that nothing
+  // in this order can be better than.
   bool is_hopeless() const {
+    if (attempt_.certificate.least_budget_this_order > budget()) return true;
     Timeline empty(model_);
     if (items_of(model_, empty, attempt_.best)) return false;
     double peak = static_cast<double>(attempt_.best_verdict.peak);
@@ -179,27 +181,35 @@ class Search {
     return false;
   }
 
-  // Whether the bound for every order is so far below the one for this order that time is better kept for other orders.
-  bool order_may_help() const {
+  // Whether the bound for every order is so far, in shares of the base cost, below the one for this order that time is
+  // better kept for other orders.
+  bool order_may_help(double share) const {
     double apart = attempt_.certificate.this_order.extra - attempt_.certificate.any_order.extra;
-    return apart > 2e-3 * model_.base_cost;
+    return apart > share * model_.base_cost;
   }
 
-  // Short anneals find their way to different places: half of the effort goes to several from the same start and from
-  // the best of them in turn, the other half to a long one from the best. Where there is time for a few only, to the
-  // long one alone.
+  // Short anneals find their way to different places: half of the effort goes to several, from the same start, from the
+  // best so far and from random ones in turn, the other half to a long one from the best. Where there is time for a few
+  // only, to the long one alone.
   void polish() {
     const Items start = *best_;
     const std::int64_t all = attempt_.scaled_iterations(), some = 3 * model_.node_count();
-    auto over = attempt_.clock(order_may_help() ? 0.3 : 1.0);
+    auto over = attempt_.clock(order_may_help(2e-3) ? 0.3 : 1.0);
     std::int64_t used = 0;
     for (int k = 0; 2 * used + 16 * some < all && over() < 0.5 && !is_over(); ++k, used += some) {
       double before = over();
-      anneal(k % 2 == 0 ? start : *best_, {.iterations = some, .elapsed = {}, .seed = random_.bits()});
+      Items from = k % 3 == 0 ? start : k % 3 == 1 ? *best_ : shaved_at_random().value_or(start);
+      anneal(from, {.iterations = some, .elapsed = {}, .seed = random_.bits()});
       if (over() - before > 0.05) break;
     }
     if (is_over()) return;
     anneal(*best_, {.iterations = all - used, .elapsed = over, .seed = attempt_.seed()});
+  }
+
+  std::optional<Items> shaved_at_random() {
+    Timeline timeline(model_);
+    if (!Shaver(timeline, random_).repair(limits(budget(), random_.uniform(0.1, 2)))) return {};
+    return items_of(timeline);
   }
 
   bool is_over() const { return best_cost_ <= attempt_.enough() - model_.base_cost || attempt_.deadline.is_over(); }
