@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `reprise grad` on networks that PyTorch exports in training mode, at full size with random weights, with
 PyTorch's own loss (within 1e-5) and gradients (within 1e-3 of the largest element of each), at a budget of 100 % and of 40 %
-of what an unlimited run takes, which must be equal bit for bit. A gradient that is zero but for rounding (the bias before a
-batch norm, the bias of attention's keys) is compared with a millionth of the largest gradient of all; where f32 itself is
-not exact enough, ours must be as near to the f64 gradient as PyTorch's f32 one is, within a factor of two.
+of what an unlimited run takes (or the least of 50 %, 60 %, ... that has a schedule: weights and gradients are held whole),
+which must be equal bit for bit. A gradient that is zero but for rounding (the bias before a batch norm, the bias of
+attention's keys) is compared with a millionth of the largest gradient of all. Where rounding to f32 alone makes a larger
+difference, as a rectifier on the edge does, ours must be as near to the f64 gradient as PyTorch's f32 one, or as the f64
+gradient from weights and inputs moved by one f32 rounding, within a factor of two.
 
   bench/check_onnx.py REPRISE [NAME]...
 """
@@ -45,19 +47,34 @@ def distance(a, b, floor):
     return float(np.abs(a - b).max() / max(np.abs(b).max(), floor))
 
 
+def exact_gradients(case, floor, draws=4):
+    """In f64, and how far each moves at most when weights and inputs are moved by one f32 rounding, in some random ways."""
+    case.network.double()
+    as_f64 = lambda t: t.double() if t.is_floating_point() else t
+    case.inputs, case.target = {k: as_f64(v) for k, v in case.inputs.items()}, as_f64(case.target)
+    exact = {name: g.copy() for name, g in networks.gradients(case)[1].items()}
+    inputs, state = dict(case.inputs), {k: v.clone() for k, v in case.network.state_dict().items()}
+    rounded = lambda t: t * (1 + 2.0**-24 * (2 * torch.rand_like(t) - 1)) if t.is_floating_point() else t
+    moved = dict.fromkeys(exact, 0.0)
+    for _ in range(draws):
+        case.network.load_state_dict({k: rounded(v) for k, v in state.items()})
+        case.inputs = {k: rounded(v) for k, v in inputs.items()}
+        for name, g in networks.gradients(case)[1].items():
+            moved[name] = max(moved[name], distance(g, exact[name], floor))
+    return exact, moved
+
+
 def compare(case, ours):
     loss, theirs = networks.gradients(case)
     floor = 1e-3 * max(np.abs(g).max() for g in theirs.values())  # 1e-3 of that is a millionth of the largest
     rows = [(distance(ours[name], theirs[name], floor), name) for name in ours.files if name != "loss"]
     blurred = [name for far, name in rows if far > 1e-3]
-    wrong, far = [], (0, 0)
+    wrong, far = [], (0, 0, 0)
     if blurred:
-        case.network.double()
-        case.inputs = {k: v.double() if v.is_floating_point() else v for k, v in case.inputs.items()}
-        case.target = case.target.double() if case.target.is_floating_point() else case.target
-        _, exact = networks.gradients(case)
-        apart = {name: (distance(ours[name], exact[name], floor), distance(theirs[name], exact[name], floor)) for name in blurred}
-        wrong = [name for name, (mine, torch_f32) in apart.items() if mine > max(1e-3, 2 * torch_f32)]
+        exact, moved = exact_gradients(case, floor)
+        apart = {name: (distance(ours[name], exact[name], floor), distance(theirs[name], exact[name], floor), moved[name])
+                 for name in blurred}
+        wrong = [name for name, (mine, torch_f32, move) in apart.items() if mine > max(1e-3, 2 * torch_f32, 2 * move)]
         far = tuple(max(column) for column in zip(*apart.values()))
     missing = len({id(p) for p in case.network.parameters()}) - (len(ours.files) - 1)
     return abs(float(ours["loss"]) - loss) / abs(loss), max(rows), blurred, wrong, far, missing
@@ -73,7 +90,7 @@ def check(reprise, name):
         less, budget = gradients_within(reprise, folder, case, "40%")
         if less is None:
             print(f"{name:13} 40 % does not fit: {budget}")
-            less, budget = next((found, share) for share in ("50%", "60%", "70%", "80%")
+            less, budget = next((found, share) for share in ("50%", "60%", "70%", "80%", "90%", "100%")
                                 for found, _ in [gradients_within(reprise, folder, case, share)] if found)
         equal = all(np.array_equal(ours[key], less[1][key]) for key in ours.files)
         loss, (apart, where), blurred, wrong, far, missing = compare(case, ours)
@@ -83,7 +100,8 @@ def check(reprise, name):
           f"({where}); {budget} {'equal' if equal else 'DIFFERS'}, {less[0]['measured_peak_bytes'] / 2**20:.1f} of "
           f"{less[0]['budget_bytes'] / 2**20:.1f} MiB, {less[0]['recomputed']} recomputed: {'ok' if ok else 'WRONG'}", flush=True)
     if blurred:
-        print(f"{'':13} {len(blurred)} above 1e-3: from f64 ours are {far[0]:.1e} at most, PyTorch's f32 {far[1]:.1e}"
+        print(f"{'':13} {len(blurred)} above 1e-3: from f64 ours are {far[0]:.1e} at most, PyTorch's f32 {far[1]:.1e}, "
+              f"f64 after roundings {far[2]:.1e}"
               f"{'; too far: ' + ', '.join(wrong) if wrong else ''}", flush=True)
     return ok
 
