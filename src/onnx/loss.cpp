@@ -29,13 +29,6 @@ Shape without(const Shape& shape, int axis) {
   return rest;
 }
 
-Value single(const Value& output) {
-  if (output.type().elements() != 1)
-    fail("[onnx] the output is {}, no loss of its own: choose cross_entropy, mse, bce or sum",
-         to_string(output.type()));
-  return reshape(output, Shape{});
-}
-
 Value class_loss(const Value& logits, const Value& labels) {
   CrossEntropyOptions options{.ignore_label = -100};
   int axis = class_axis(logits.shape(), labels.shape());
@@ -59,6 +52,8 @@ LossKind loss_named(const std::string& name, const Type& output) {
   if (name.empty()) return output.elements() == 1 && is_float(output.dtype) ? LossKind::own : LossKind::cross_entropy;
   std::string names;
   for (const LossRow& row : losses) {
+    if (name == row.name && row.kind == LossKind::own && output.elements() != 1)
+      fail("[onnx] the output is {}, no loss of its own: choose cross_entropy, mse, bce or sum", to_string(output));
     if (name == row.name) return row.kind;
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
@@ -91,7 +86,7 @@ Value loss_value(LossKind loss, const Value& output, const Value& target) {
   if (!is_float(output.dtype())) fail("[onnx] the output is {}: only floats can be learned", to_string(output.type()));
   Value y = output.dtype() == DType::f64 ? output : cast(output, DType::f32);
   switch (loss) {
-    case LossKind::own: return single(y);
+    case LossKind::own: return reshape(y, Shape{});
     case LossKind::sum: return sum(y);
     case LossKind::mse: return mse(y, shaped_like(y, target));
     case LossKind::bce: return bce_with_logits(y, shaped_like(y, target));
