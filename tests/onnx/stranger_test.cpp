@@ -8,6 +8,7 @@
 #include "message.h"
 #include "onnx/draft.h"
 #include "onnx/operators.h"
+#include "plan/test_factor.h"
 
 namespace reprise::onnx {
 namespace {
@@ -54,7 +55,7 @@ TEST(OnnxStranger, DamagedNetworksAreRefusedOrUnderstood) {
   Random random(8);
   int accepted = 0, refused = 0;
   for (const std::string& model : models)
-    for (int i = 0; i < 12; ++i) {
+    for (std::uint64_t i = 0; i < problem_count(12); ++i) {
       write_bytes(path, with_other_bytes(model, random));
       MemoryScope scope;
       ++(is_accepted(path) ? accepted : refused);
