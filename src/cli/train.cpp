@@ -63,6 +63,9 @@ class Conversation {
   void evaluation(const TrainingStatus& s) {
     if (quiet_) return;
     progress_.clear();
+    if (s.step == 0)
+      return fmt::print(stderr, "before the first step: validation loss {:.4f}{}\n", s.evaluation->loss,
+                        accuracy_words(*s.evaluation));
     fmt::print(stderr, "step {}: loss {:.4f}, validation loss {:.4f}{}\n", s.step, s.smooth_loss, s.evaluation->loss,
                accuracy_words(*s.evaluation));
   }
