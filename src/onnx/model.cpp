@@ -75,7 +75,7 @@ ImportOptions import_options(const Document& document, const OnnxOptions& option
 }
 
 std::string chosen_output(const Document& document, const std::string& wanted) {
-  if (document.outputs.empty()) fail("[onnx] '{}' has no output", document.path);
+  if (document.outputs.empty()) fail("[onnx] '{}' has no output: export it again", document.path);
   if (wanted.empty()) return document.outputs[0].name;
   std::string names;
   for (const Declared& output : document.outputs) {

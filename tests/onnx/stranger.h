@@ -13,6 +13,7 @@
 #include "onnx/importer.h"
 #include "onnx/wire_writer.h"
 #include "reprise/compile.h"
+#include "reprise/onnx.h"
 
 namespace reprise::onnx {
 
@@ -61,6 +62,20 @@ inline Graph graph_of_stranger(const Network& network) {
       types);
 }
 
+/// The gradients of the loss that the file is trained for.
+inline Graph step_of_stranger(const std::string& path) {
+  BuiltInModel model = onnx_model(path, {.batch = 2});
+  return trace(
+      [&](const Values& v) -> Values {
+        Value loss = model.loss(v)[0];
+        Values wrt;
+        for (const nn::Named& p : model.parameters)
+          if (is_float(p.parameter.type().dtype)) wrt.push_back(p.parameter.in(loss));
+        return gradients(loss, wrt);
+      },
+      model.batch);
+}
+
 /// Everything that is done with a file before training: it is read and copied, understood, recorded and planned. The
 /// sentence it is refused by, or "". Anything that is thrown is our bug.
 inline std::string try_stranger(const std::string& path, const std::string& copy) {
@@ -68,9 +83,10 @@ inline std::string try_stranger(const std::string& path, const std::string& copy
     auto document = std::make_shared<const Document>(read_document(path));
     copy_stranger(*document, copy);
     Network network(document);
-    Graph graph = graph_of_stranger(network);
-    verify(graph);
-    plan(graph, {.planning = {.iterations = 10, .time_limit = 0.05}, .measure = false});
+    for (const Graph& graph : {graph_of_stranger(network), step_of_stranger(path)}) {
+      verify(graph);
+      plan(graph, {.planning = {.iterations = 10, .time_limit = 0.05}, .measure = false});
+    }
   } catch (const Error& e) {
     if (std::string_view(e.what()).starts_with("[internal]")) throw std::logic_error(e.what());
     return e.what();
