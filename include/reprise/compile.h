@@ -34,6 +34,14 @@ class REPRISE_API Profile {
   std::map<std::string, double> seconds_;
 };
 
+/// A disk that values may move to while nothing needs them, where that is cheaper than computing them again or nothing
+/// else fits.
+struct PagingOptions {
+  std::string folder = {};  // for one file without a name, as large as what a step moves; empty: no disk is used
+  /// Bytes a second; 0: measured once by a short write and read in the folder, or estimated where nothing may be run.
+  double write_rate = 0, read_rate = 0;
+};
+
 struct CompileOptions {
   /// Bytes for everything: inputs, parameters, results, every value in between, every kernel's scratch memory.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
@@ -46,6 +54,7 @@ struct CompileOptions {
   bool poison = false;            // debugging: memory that is free is filled with NaN patterns
   bool verify_recompute = false;  // debugging: a recomputed value must have the bits of its first run
   bool timeline = false;          // notes when each instruction ran
+  PagingOptions disk = {};
 };
 
 /// No schedule fits the budget. The message names the smallest that would, and where it peaks.
@@ -75,12 +84,13 @@ auto recompute(F f) {
 
 /// What an instruction of the last run did.
 struct Moment {
-  std::string_view name;   // of its op
-  std::int32_t node = -1;  // of the compiled graph
+  std::string_view name;   // of its op, or "page_out" or "page_in"
+  std::int32_t node = -1;  // of the compiled graph; where a value is moved, the one that makes it
   bool recompute = false;
   double begin = 0, end = 0;    // seconds since the run began
   std::int64_t live_bytes = 0;  // of the arena, in use while it ran
   bool is_drop = false;         // it computed nothing, only gave memory back
+  bool is_move = false;         // to a disk or back
 };
 
 /// The graph as compiling it would plan it: sizes, costs, edges. Nothing of it is run unless options.measure asks for
@@ -88,6 +98,9 @@ struct Moment {
 REPRISE_API Problem problem_of(const Graph& graph, const CompileOptions& options = {});
 /// What compiling the graph would decide. Nothing of it is run unless options.measure asks for times.
 REPRISE_API PlanResult plan(const Graph& graph, const CompileOptions& options = {});
+
+/// Bytes that a step of the plan moves to a disk; as many come back.
+REPRISE_API std::int64_t paged_bytes(const PlanResult& plan);
 
 /// A function that was compiled. Each set of input types is planned once, when it is first used.
 class REPRISE_API Compiled {

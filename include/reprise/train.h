@@ -37,6 +37,7 @@ struct StepOptions {
   bool measure = true;
   std::shared_ptr<Profile> profile = {};
   bool poison = false, verify_recompute = false, timeline = false;
+  PagingOptions disk = {};
 };
 
 /// The loss or a gradient was NaN or infinite. Parameters and all other state are as they were before the step.
@@ -56,8 +57,9 @@ class REPRISE_API TrainStep {
   TrainStep& operator=(TrainStep&&) noexcept;
 
   /// One step on a batch; the loss before the update. Compiled once for each set of batch types: what the loss reads
-  /// besides values (a layer's `training`, an if) is as it was then. What an op refuses (an index out of range, say) is
-  /// an Error that leaves the step usable; what was updated before it, such as running statistics, stays so.
+  /// besides values (a layer's `training`, an if) is as it was then. What an op refuses (an index out of range, say) or
+  /// a disk (.disk) does is an Error that leaves the step usable; what was updated before it, such as running
+  /// statistics, stays so.
   template <class... Batch>
   double operator()(const Batch&... batch) {
     const Tensor tensors[] = {batch...};

@@ -78,6 +78,7 @@ struct TrainerOptions {
   /// Nothing: gradients if that fits the budget, else the loss alone.
   std::optional<FiniteCheck> check_finite = {};
   double time_limit = 5;               // seconds to search for a plan
+  std::int64_t iterations = 0;         // moves each search may try, whatever time that takes; 0: by time
   std::optional<Schedule> start = {};  // of an earlier run of the recipe, to start the search from: what fitted fits
   bool measure = true;
   std::shared_ptr<Profile> profile = {};
@@ -86,6 +87,7 @@ struct TrainerOptions {
   std::int64_t save_every = 0;            // steps; 0: at the end only
   int keep = 3;                           // newest snapshots that stay, besides the best
   std::vector<std::string> metrics = {};  // files that get a line a step: .csv or .jsonl
+  PagingOptions disk = {};                // that values of the step may move to
 };
 
 /// Nothing fits the run's budget. The message and smallest_budget are of the whole run.
@@ -143,6 +145,7 @@ struct TrainingMemory {
   std::int64_t unlimited = 0;    // what a run takes that recomputes nothing
   std::int64_t all_trained = 0;  // the same if no parameter were frozen; 0 where none is
   std::int64_t smallest = 0;     // the smallest budget
+  std::int64_t paged = 0;        // what a step moves to a disk
   std::int64_t guarded = 0;  // the smallest that checks gradients too, where this budget is too small for that; else 0
 };
 

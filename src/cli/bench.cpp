@@ -2,9 +2,11 @@
 // `reprise bench`: a model's training step on random data, for comparisons.
 #include <fmt/core.h>
 #include <malloc.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +27,7 @@ struct BenchCommand {
   std::string budget = "100%", init, gradients;
   int steps = 5;
   double time_limit = 10;
+  std::int64_t iterations = 0;
   bool json = false;
 };
 
@@ -63,7 +66,10 @@ void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch
 // Percentages are of what an unlimited run needs. `beside` is held beside the step.
 StepOptions planned_options(const BenchCommand& command, const BuiltInModel& model, std::int64_t beside) {
   StepOptions options = step_options(command.model);
-  options.planning.time_limit = command.time_limit;
+  if (command.iterations > 0)
+    options.planning.iterations = command.iterations;
+  else
+    options.planning.time_limit = command.time_limit;
   options.timeline = true;
   std::int64_t whole = 0;
   if (command.budget.find('%') != std::string::npos) {
@@ -78,6 +84,7 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
 Bench run(const BenchCommand& command) {
   // Large blocks go back to the system as soon as they are free, so that the resident size shows what is in use.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   Progress progress;
   warm_up();
   MemoryWatch memory;
@@ -129,12 +136,15 @@ void print(const BenchCommand& command, const Bench& bench) {
                                    {"rss_peak_bytes", bench.measured.resident_peak},
                                    {"rss_before_bytes", bench.measured.resident_before},
                                    {"recompute_seconds_share", bench.measured.recompute_share},
+                                   {"paged_bytes", paged_bytes(bench.plan)},
+                                   {"threads", omp_get_max_threads()},
                                    {"params", bench.params},
                                    {"plan_seconds", bench.plan.seconds}};
     fmt::print("{}\n", json.dump());
     return;
   }
   fmt::print("{}\n", bench.plan.summary());
+  if (paged_bytes(bench.plan) > 0) fmt::print("  {}\n", paging_words(paged_bytes(bench.plan), command.model.disk));
   fmt::print("  {} parameters; {:.4f} s a step (median), {:.1f} % of it recomputing; planned in {:.2f} s\n",
              bench.params, bench.measured.step_seconds, 100 * bench.measured.recompute_share, bench.plan.seconds);
   fmt::print("  arena {}, measured {}, resident {} above the start\n", format_bytes(bench.arena),
@@ -162,6 +172,8 @@ std::function<Status()> add_bench(CLI::App& verb) {
   add_option(verb, "--steps", command->steps, "Steps to run", {.check = between(1, 1'000'000), .shows_default = true});
   add_option(verb, "--time-limit", command->time_limit, "Seconds to search for a plan",
              {.check = positive(), .shows_default = true});
+  add_option(verb, "--iterations", command->iterations, "Moves each search may try, instead of a time",
+             {.check = positive()});
   add_option(verb, "--init", command->init, "Weights and batch from this folder (manifest.json and raw files)",
              {.type = "DIR"});
   add_option(verb, "--gradients", command->gradients,

@@ -9,6 +9,7 @@
 
 #include "base/spelling.h"
 #include "cli/cli.h"
+#include "compile/page_file.h"
 #include "reprise/onnx.h"
 
 namespace reprise::cli {
@@ -26,6 +27,8 @@ void add_model_options(CLI::App& verb, ModelCommand& command) {
   add_option(verb, "--profile", command.profile, "Times of ops: read from this file if it is there, and written back",
              {.type = "FILE"});
   add_network_options(verb, command.network);
+  add_option(verb, "--disk", command.disk, "Folder on a disk that values may move to where that fits or is faster",
+             {.type = "DIR"});
 }
 
 BuiltInModel make_model(const ModelCommand& command) {
@@ -41,7 +44,8 @@ BuiltInModel make_model(const ModelCommand& command) {
 }
 
 StepOptions step_options(const ModelCommand& command) {
-  StepOptions options{.measure = !command.estimate, .profile = std::make_shared<Profile>()};
+  StepOptions options{
+      .measure = !command.estimate, .profile = std::make_shared<Profile>(), .disk = {.folder = command.disk}};
   if (!command.profile.empty() && std::filesystem::exists(command.profile))
     *options.profile = Profile::load(command.profile);
   return options;
@@ -49,6 +53,12 @@ StepOptions step_options(const ModelCommand& command) {
 
 void save_profile(const ModelCommand& command, const StepOptions& options) {
   if (!command.profile.empty()) options.profile->save(command.profile);
+}
+
+std::string paging_words(std::int64_t bytes, const std::string& folder) {
+  bool is_memory = !folder.empty() && is_in_memory(folder);
+  return fmt::format("{} a step go to disk and come back{}", format_bytes(bytes),
+                     is_memory ? fmt::format("; but '{}' is in memory itself: name a folder on a disk", folder) : "");
 }
 
 bool is_model(const std::string& word) {
@@ -95,7 +105,8 @@ Problem problem_of_model(const ModelCommand& command) {
   BuiltInModel model = make_model(command);
   StepOptions options = step_options(command);
   TrainStep step(model.loss, model.parameters, model.rule, options);
-  Problem problem = problem_of(step.graph(model.batch), {.measure = options.measure, .profile = options.profile});
+  Problem problem = problem_of(step.graph(model.batch),
+                               {.measure = options.measure, .profile = options.profile, .disk = options.disk});
   save_profile(command, options);
   return problem;
 }

@@ -22,6 +22,7 @@ struct ModelCommand {
   bool estimate = false;
   std::string profile;
   NetworkWords network = {};
+  std::string disk = {};  // a folder
 };
 
 /// Adds all of these but the model's name.
@@ -32,6 +33,9 @@ BuiltInModel make_model(const ModelCommand& command);
 /// Loads the profile file if there is one; `save_profile` writes it back.
 StepOptions step_options(const ModelCommand& command);
 void save_profile(const ModelCommand& command, const StepOptions& options);
+
+/// What a plan that moves values says of it: how much, and where to.
+std::string paging_words(std::int64_t bytes, const std::string& folder);
 
 /// Whether a positional argument names a model, built in or in an ONNX file, and not a problem or plan.
 bool is_model(const std::string& word);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
 #include "report/reasons.h"
@@ -38,6 +39,7 @@ void print_table(const Problem& problem, const report::Reasons& reasons, const c
 void print_decisions(const PlanResult& r, std::size_t rows) {
   report::Reasons reasons = report::reasons_for(r);
   print_table(*r.problem, reasons, "largest recomputed", report::largest_recomputed(r, reasons, rows));
+  print_table(*r.problem, reasons, "largest moved to disk", report::largest_moved(r, reasons, rows));
   print_table(*r.problem, reasons, "largest kept", report::largest_kept(r, reasons, rows));
   if (reasons.binding >= 0 && r.base_cost > 0)
     fmt::print(
@@ -46,7 +48,7 @@ void print_decisions(const PlanResult& r, std::size_t rows) {
         report::percent(reasons.worth), r.problem->node(reasons.binding).name);
 }
 
-void print_text(const Problem& problem, const PlanResult& r, std::int64_t all_trained) {
+void print_text(const PlanCommand& command, const Problem& problem, const PlanResult& r, std::int64_t all_trained) {
   fmt::print("{}\n", r.summary());
   fmt::print("  {} nodes, {} values; keeping everything takes {}; the smallest budget is {}{}\n", problem.node_count(),
              problem.value_count(), format_bytes(r.keep_all_peak), format_bytes(r.min_budget),
@@ -57,6 +59,7 @@ void print_text(const Problem& problem, const PlanResult& r, std::int64_t all_tr
   if (all_trained > 0)
     fmt::print("  frozen parameters save {}: with all of them trained keeping everything would take {}\n",
                format_bytes(all_trained - r.keep_all_peak), format_bytes(all_trained));
+  if (paged_bytes(r) > 0) fmt::print("  {}\n", paging_words(paged_bytes(r), command.planning.disk));
   fmt::print("  {}\n", r.why());
 }
 
@@ -95,7 +98,7 @@ Status run_plan(const PlanCommand& command) {
     return does_not_fit;
   }
   if (!command.planning.json) {
-    print_text(problem, r, all_trained);
+    print_text(command, problem, r, all_trained);
     print_decisions(r, static_cast<std::size_t>(command.rows));
   }
   write_files(command, r);

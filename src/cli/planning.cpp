@@ -63,6 +63,7 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "--batch", options.batch, "Samples in a model's batch; its own number if left out",
              {.check = positive()});
   add_flag(verb, "--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
+  add_option(verb, "--disk", options.disk, "Folder on a disk that a model's values may move to", {.type = "DIR"});
   add_option(verb, "--solver", options.solvers, "Use only these solvers: " + solver_list(),
              {.check = is_solver(), .delimiter = ','});
   add_option(verb, "--without", options.without, "Use all solvers but these", {.check = is_solver(), .delimiter = ','});
@@ -78,7 +79,11 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
 }
 
 ModelCommand model_command(const PlanningOptions& options) {
-  return {.name = options.file, .batch = options.batch, .estimate = options.estimate, .network = options.network};
+  return {.name = options.file,
+          .batch = options.batch,
+          .estimate = options.estimate,
+          .network = options.network,
+          .disk = options.disk};
 }
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
@@ -114,6 +119,7 @@ nlohmann::ordered_json to_json_object(const PlanResult& r) {
   add("lower_bound", r.lower_bound);
   add("gap", r.gap());
   add("recomputed", r.recomputed);
+  add("paged_bytes", paged_bytes(r));
   add("solver", r.solver);
   json["plan_seconds"] = r.seconds;
   return json;
@@ -123,6 +129,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const PlanningOptio
   std::vector<std::pair<std::string, std::string>> settings = {{"planned", options.file}};
   if (options.batch > 0) settings.emplace_back("batch", std::to_string(options.batch));
   if (is_model(options.file)) settings.emplace_back("times of ops", options.estimate ? "estimated" : "measured");
+  if (!options.disk.empty()) settings.emplace_back("disk", options.disk);
   settings.emplace_back("solver", plan.solver);
   settings.emplace_back("seed", std::to_string(options.seed));
   settings.emplace_back("threads", std::to_string(options.threads));

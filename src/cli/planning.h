@@ -18,6 +18,7 @@ struct PlanningOptions {
   NetworkWords network = {};
   std::int64_t batch = 0;  // of a model
   bool estimate = false;   // a model's times instead of measuring them
+  std::string disk;        // a folder that a model's values may move to
   std::vector<std::string> solvers, without;
   double time_limit = 0;  // seconds; 0: none
   std::int64_t iterations = 20'000;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/memory.h"
+#include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/train_command.h"
 #include "cli/verbs.h"
@@ -91,7 +92,7 @@ class Conversation {
   Progress progress_;
 };
 
-std::string intention(const Trainer& trainer) {
+std::string intention(const Trainer& trainer, const std::string& folder) {
   const Recipe& r = trainer.recipe();
   const PlanResult& plan = trainer.plan();
   TrainingMemory m = trainer.memory();
@@ -109,6 +110,7 @@ std::string intention(const Trainer& trainer) {
   text += fmt::format(
       "  {} of {} values recomputed, a step takes x{:.3f} the time, at most {:.1f} % above the best possible",
       plan.recomputed, plan.value_count, 1 + plan.overhead(), 100 * plan.gap());
+  if (m.paged > 0) text += "\n  " + paging_words(m.paged, folder);
   if (trainer.check_finite() == FiniteCheck::loss)
     text +=
         "\n  only the loss is checked to be finite before the weights change" +
@@ -132,6 +134,7 @@ nlohmann::ordered_json plan_json(const Trainer& trainer) {
           {"arena_bytes", m.step},
           {"data_bytes", m.data},
           {"evaluation_bytes", m.evaluation},
+          {"paged_bytes", m.paged},
           {"recomputed", plan.recomputed},
           {"overhead", plan.overhead()},
           {"gap", plan.gap()},
@@ -200,7 +203,10 @@ void write_report(const TrainCommand& command, Trainer& trainer) {
   if (!command.save.empty()) report::save(page, command.save);
   if (command.report.empty() || !trainer.ran()) return;
   PlanOptions options;
-  options.time_limit = std::min(1.0, command.time_limit);
+  if (command.iterations > 0)
+    options.iterations = command.iterations;
+  else
+    options.time_limit = std::min(1.0, command.time_limit);
   page.curve = report::points(sweep(*page.plan->problem, 6, options));
   report::html(page, command.report);
 }
@@ -221,11 +227,11 @@ Status train(TrainCommand& command) {
   Trainer trainer(options);
   if (has_profile) command.times->save(command.profile);
   if (command.dry_run) {
-    fmt::print("{}\n", command.json ? plan_json(trainer).dump() : intention(trainer));
+    fmt::print("{}\n", command.json ? plan_json(trainer).dump() : intention(trainer, command.disk));
     return done;
   }
   Conversation conversation(command, trainer);
-  conversation.say(intention(trainer));
+  conversation.say(intention(trainer, command.disk));
   if (!command.weights_in.empty()) trainer.load_weights(io::load_tensors(command.weights_in));
   if (from) {
     trainer.restore(*from);

@@ -120,6 +120,9 @@ void add_file_options(CLI::App& verb, TrainCommand& c) {
 void add_planning_options(CLI::App& verb, TrainCommand& c) {
   add_option(verb, "--time-limit", c.time_limit, "Seconds to search for a plan",
              {.check = positive(), .shows_default = true});
+  add_option(verb, "--iterations", c.iterations, "Moves each search may try, instead of a time", {.check = positive()});
+  add_option(verb, "--disk", c.disk, "Folder on a disk that values may move to where that fits or is faster",
+             {.type = "DIR"});
   add_flag(verb, "--estimate", c.estimate, "Plan by estimated times instead of timing every op once");
   add_option(verb, "--profile", c.profile, "Times of ops: read from this file if it is there, and written back",
              {.type = "FILE"});
@@ -258,12 +261,14 @@ TrainerOptions trainer_options(const TrainCommand& c, const std::optional<Resuma
           .budget = c.budget,
           .check_finite = check_named(c.check_finite),
           .time_limit = c.time_limit,
+          .iterations = c.iterations,
           .measure = !c.estimate,
           .profile = c.times,
           .save = c.save,
           .save_every = c.save_every,
           .keep = c.keep,
-          .metrics = c.metrics};
+          .metrics = c.metrics,
+          .disk = {.folder = c.disk}};
 }
 
 }  // namespace reprise::cli

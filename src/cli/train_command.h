@@ -17,9 +17,9 @@ namespace reprise::cli {
 struct TrainCommand {
   std::string model, data, data_kind, budget = "100%", optimizer, schedule, accumulate;
   std::int64_t batch = 0, steps = 0, warm_up = -1, evaluate_every = 0, validate_samples = 0, patience = -1;
-  std::int64_t seed = -1, save_every = 0;
+  std::int64_t seed = -1, save_every = 0, iterations = 0;
   double epochs = 0, lr = 0, clip_norm = -1, clip_value = -1, validation = -1, time_limit = 5;
-  std::string check_finite = "auto", save, resume, weights_in, weights_out, profile, report;
+  std::string check_finite = "auto", save, resume, weights_in, weights_out, profile, report, disk;
   std::vector<std::string> metrics;
   std::string out;  // an ONNX file
   NetworkWords network;

@@ -82,7 +82,10 @@ Prepared prepare(Graph graph, const CompileOptions& options) {
   graph = eliminate_dead_code(graph);
   graph = with_updates_in_place(graph);
   Facts facts(graph, options);
-  Problem problem = problem_of(graph, [&](std::int32_t node) { return facts.of(node); });
+  std::optional<DiskTimes> disk;
+  if (!options.disk.folder.empty()) disk = disk_times(options);
+  Problem problem = problem_of(
+      graph, [&](std::int32_t node) { return facts.of(node); }, disk);
   return {std::move(graph), std::move(problem)};
 }
 
@@ -103,6 +106,13 @@ Built build(Prepared prepared, const CompileOptions& options) {
   auto program = std::make_shared<const Program>(
       link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
   return {std::move(result), std::move(program)};
+}
+
+std::int64_t paged_bytes(const PlanResult& plan) {
+  std::int64_t bytes = 0;
+  for (Step step : plan.schedule.steps)
+    if (step.kind == Step::Kind::page_out) bytes += plan.problem->value(step.id).bytes;
+  return bytes;
 }
 
 std::string key_of(std::span<const Type> types) {

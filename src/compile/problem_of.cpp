@@ -18,9 +18,10 @@ ValueRef value(Ref r) { return {r.node, r.output}; }
 
 class Builder {
  public:
-  Builder(const Graph& graph, const FactsOf& facts)
+  Builder(const Graph& graph, const FactsOf& facts, const std::optional<DiskTimes>& disk)
       : graph_(graph),
         facts_(facts),
+        disk_(disk),
         last_reader_(at(graph.size()), -1),
         is_state_(at(graph.size()), false),
         updates_(at(graph.size())) {
@@ -85,8 +86,17 @@ class Builder {
     else
       write_over_state(i, made);
     if (!node.op->recomputable) problem_.never_recompute(made);
+    if (disk_ && node.hint == Hint::none) allow_paging(i, made);
     if (node.hint == Hint::keep)
       for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.keep(made[static_cast<int>(k)]);
+  }
+
+  void allow_paging(std::int32_t i, ValueRef made) {
+    const Node& node = graph_.node(i);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      std::int64_t bytes = aligned(node.outputs[k].bytes());
+      if (bytes >= smallest_page && !is_updated(i, k)) problem_.pageable(made[static_cast<int>(k)], disk_->of(bytes));
+    }
   }
 
   void write_over_state(std::int32_t i, ValueRef made) {
@@ -155,6 +165,7 @@ class Builder {
 
   const Graph& graph_;
   const FactsOf& facts_;
+  const std::optional<DiskTimes>& disk_;
   std::vector<std::int32_t> last_reader_;
   std::vector<bool> is_state_;                // inputs that stand for parameters and what the optimizer keeps
   std::vector<std::vector<Update>> updates_;  // by the node that makes the new value
@@ -164,6 +175,8 @@ class Builder {
 
 }  // namespace
 
-Problem problem_of(const Graph& graph, const FactsOf& facts) { return Builder(graph, facts).build(); }
+Problem problem_of(const Graph& graph, const FactsOf& facts, const std::optional<DiskTimes>& disk) {
+  return Builder(graph, facts, disk).build();
+}
 
 }  // namespace reprise

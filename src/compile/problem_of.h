@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "compile/disk.h"
 #include "reprise/graph.h"
 #include "reprise/plan.h"
 
@@ -21,7 +22,8 @@ using FactsOf = std::function<NodeFacts(std::int32_t node)>;
 
 /// Node i of the graph is node i of the problem, and its outputs are that node's values. Inputs and constants are
 /// pinned. Updates must be in place already (with_updates_in_place). Values hinted to be recomputed are not kept
-/// from the forward to the backward part, which output 0, the loss, parts.
-Problem problem_of(const Graph& graph, const FactsOf& facts);
+/// from the forward to the backward part, which output 0, the loss, parts. Where there is a disk, values may move
+/// there, but for those hinted to be kept or recomputed.
+Problem problem_of(const Graph& graph, const FactsOf& facts, const std::optional<DiskTimes>& disk = {});
 
 }  // namespace reprise

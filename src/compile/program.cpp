@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/index.h"
@@ -13,7 +14,10 @@ namespace {
 class Linker {
  public:
   Linker(Graph graph, const Problem& problem, std::span<const Placement> layout)
-      : problem_(problem), place_(problem.values().size(), nullptr), runs_(at(graph.size()), 0) {
+      : problem_(problem),
+        place_(problem.values().size(), nullptr),
+        runs_(at(graph.size()), 0),
+        page_(problem.values().size(), -1) {
     program_.graph = std::move(graph);
     for (const Placement& p : layout) {
       program_.arena_bytes = std::max(program_.arena_bytes, p.offset + p.bytes);
@@ -29,6 +33,10 @@ class Linker {
         run(step.id);
       else if (step.kind == Step::Kind::drop)
         drop(step.id);
+      else if (step.kind == Step::Kind::page_out)
+        page_out(step.id);
+      else if (step.kind == Step::Kind::page_in)
+        page_in(step.id);
       else
         fail("[internal] a program cannot {} yet", to_string(step.kind));
     }
@@ -113,11 +121,38 @@ class Linker {
     program_.instructions.push_back(instruction);
   }
 
+  // Each value has a place of its own in the file, and always the same bits: it is written there once a step.
+  void page_out(int value) {
+    std::int64_t& page = page_[at(value)];
+    Instruction instruction{
+        .kind = Instruction::Kind::page_out, .again = page >= 0, .node = problem_.value(value).node};
+    if (page < 0) page = std::exchange(program_.page_bytes, program_.page_bytes + whole_pages(value));
+    add_move(instruction, value);
+  }
+
+  void page_in(int value) {
+    place_[at(value)] = find(Placement::Kind::value, value, step_);
+    add_move({.kind = Instruction::Kind::page_in, .node = problem_.value(value).node}, value);
+  }
+
+  void add_move(Instruction instruction, int value) {
+    add_offset(instruction.outputs, offset(value));
+    instruction.bytes = problem_.value(value).bytes;
+    instruction.page = page_[at(value)];
+    program_.instructions.push_back(instruction);
+  }
+
+  std::int64_t whole_pages(int value) const {
+    constexpr std::int64_t block = 4096;
+    return (problem_.value(value).bytes + block - 1) / block * block;
+  }
+
   const Problem& problem_;
   Program program_;
   std::map<std::array<int, 3>, const Placement*> begins_;  // by kind, id and first step
   std::vector<const Placement*> place_;                    // of each value, now
   std::vector<int> runs_;
+  std::vector<std::int64_t> page_;  // of each value, its place in the file, or -1
   int step_ = 0;
 };
 

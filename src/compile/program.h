@@ -13,21 +13,23 @@ struct OffsetRange {
 };
 
 struct Instruction {
-  enum class Kind : std::uint8_t { run, drop };
+  enum class Kind : std::uint8_t { run, drop, page_out, page_in };
   Kind kind = Kind::run;
-  bool again = false;      // a recomputation
-  std::int32_t node = -1;  // of the graph: what runs, or whose value is dropped
+  bool again = false;      // a recomputation; of a page_out, the file holds the value already
+  std::int32_t node = -1;  // of the graph: what runs, or whose value is dropped or moved
   OffsetRange inputs;
-  OffsetRange outputs;       // for a drop, that of the memory that is free now
+  OffsetRange outputs;       // for a drop or page_out, that of the memory that is free now
   std::int64_t scratch = 0;  // offset
   std::int64_t scratch_bytes = 0;
-  std::int64_t bytes = 0;  // of new memory that a run fills, or that a drop frees
+  std::int64_t bytes = 0;  // of new memory that a run or page_in fills, or that a drop or page_out frees
+  std::int64_t page = -1;  // offset in the file
 };
 
 struct Program {
   Graph graph;
   std::int64_t arena_bytes = 0;
   std::int64_t pinned_bytes = 0;
+  std::int64_t page_bytes = 0;  // of the file that values move to
   std::vector<Instruction> instructions;
   std::vector<std::int64_t> offsets;  // of all instructions; there are tens of thousands, so they share one vector
   std::vector<std::int64_t> pinned;   // offset of each input and constant of the graph, by node; -1 for other nodes

@@ -14,13 +14,23 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+constexpr std::int64_t page_size = 4096;
+
+std::string name_of(const Node& node, std::int32_t index) {
+  return node.name.empty() ? fmt::format("{}.{}", node.op->name, index) : node.name;
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Program> program, const ExecuteOptions& options)
     : program_(std::move(program)), options_(options), arena_(std::make_shared<Arena>(program_->arena_bytes)) {
   prepare_calls();
+  if (program_->page_bytes > 0) prepare_moves();
   place_constants();
-  if (options_.verify_recompute) hashes_.resize(at(program_->graph.size()));
+  if (options_.verify_recompute) {
+    hashes_.resize(at(program_->graph.size()));
+    page_hashes_.resize(at(program_->page_bytes / page_size));
+  }
   if (options_.timeline) timeline_.resize(program_->instructions.size());
 }
 
@@ -51,6 +61,26 @@ void Executor::prepare_calls() {
     call.buffers = {{inputs_.data() + first_input, at(instruction.inputs.count)},
                     {outputs_.data() + first_output, at(instruction.outputs.count)},
                     arena_->base() + instruction.scratch};
+  }
+}
+
+void Executor::prepare_moves() {
+  page_file_ = std::make_unique<PageFile>(options_.page_folder, program_->page_bytes);
+  moves_.resize(calls_.size());
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const Instruction& instruction = program_->instructions[i];
+    bool is_out = instruction.kind == Instruction::Kind::page_out,
+         is_in = instruction.kind == Instruction::Kind::page_in;
+    if ((!is_out && !is_in) || instruction.again) continue;
+    std::byte* data = arena_->base() + program_->at(instruction.outputs)[0];
+    moves_[i].run = [file = page_file_.get(), data, page = instruction.page, bytes = instruction.bytes,
+                     is_out](const Buffers&) {
+      if (is_out)
+        file->write(page, data, bytes);
+      else
+        file->read(page, data, bytes);
+    };
+    calls_[i].kernel = &moves_[i];
   }
 }
 
@@ -92,25 +122,31 @@ void Executor::run_watched() {
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const Instruction& instruction = program_->instructions[i];
     bool is_run = instruction.kind == Instruction::Kind::run;
+    bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     double begin = seconds();
-    if (is_run) {
-      live += instruction.bytes;
-      calls_[i].kernel->run(calls_[i].buffers);
-    }
+    if (fills) live += instruction.bytes;
+    if (calls_[i].kernel) calls_[i].kernel->run(calls_[i].buffers);
     double end = seconds();
     if (options_.timeline)
-      timeline_[i] = {program_->graph.node(instruction.node).op->name,
+      timeline_[i] = {doing(instruction),
                       instruction.node,
-                      instruction.again,
+                      is_run && instruction.again,
                       begin,
                       end,
                       live + instruction.scratch_bytes,
-                      !is_run};
-    if (!is_run) live -= instruction.bytes;
-    if (is_run && options_.verify_recompute) verify(instruction);
+                      instruction.kind == Instruction::Kind::drop,
+                      instruction.page >= 0};
+    if (!fills) live -= instruction.bytes;
+    if (options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);
-    if (options_.poison && !is_run) poison(program_->at(instruction.outputs)[0], instruction.bytes);
+    if (options_.poison && !fills) poison(program_->at(instruction.outputs)[0], instruction.bytes);
   }
+}
+
+std::string_view Executor::doing(const Instruction& instruction) const {
+  if (instruction.kind == Instruction::Kind::page_out) return "page_out";
+  if (instruction.kind == Instruction::Kind::page_in) return "page_in";
+  return program_->graph.node(instruction.node).op->name;
 }
 
 // All bits set is a NaN in every float format, and -1 in every integer one.
@@ -119,6 +155,24 @@ void Executor::poison(std::int64_t offset, std::int64_t bytes) {
 }
 
 void Executor::verify(const Instruction& instruction) {
+  if (instruction.kind == Instruction::Kind::run)
+    verify_run(instruction);
+  else if (instruction.kind != Instruction::Kind::drop)
+    verify_move(instruction);
+}
+
+void Executor::verify_move(const Instruction& instruction) {
+  std::uint64_t h = hash_bytes(arena_->base() + program_->at(instruction.outputs)[0], at(instruction.bytes), 0);
+  std::uint64_t& left = page_hashes_[at(instruction.page / page_size)];
+  if (instruction.kind == Instruction::Kind::page_out) {
+    if (!instruction.again) left = h;
+  } else if (h != left) {
+    fail("[disk] '{}' came back with other bits than it left with: the disk is damaged",
+         name_of(program_->graph.node(instruction.node), instruction.node));
+  }
+}
+
+void Executor::verify_run(const Instruction& instruction) {
   const Node& node = program_->graph.node(instruction.node);
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
@@ -127,7 +181,7 @@ void Executor::verify(const Instruction& instruction) {
   if (!instruction.again) first = h;
   if (h != first)
     fail("[{}] recomputing '{}' gave other bits than the first time: the op is not deterministic", node.op->name,
-         node.name.empty() ? fmt::format("{}.{}", node.op->name, instruction.node) : node.name);
+         name_of(node, instruction.node));
 }
 
 }  // namespace reprise

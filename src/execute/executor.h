@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "compile/page_file.h"
 #include "compile/program.h"
 #include "execute/arena.h"
 #include "execute/kernel_cache.h"
@@ -18,6 +19,7 @@ struct ExecuteOptions {
   bool poison = false;  // fill memory that is free with NaN patterns, so that a read of it cannot pass unnoticed
   bool verify_recompute = false;  // compare every recomputed value with its first one, by hash
   bool timeline = false;          // note start and end of every instruction
+  std::string page_folder = {};   // for the file of a program that moves values to one
 };
 
 /// A value that holds NaN or infinity: output of a node, or an input of the graph.
@@ -59,9 +61,13 @@ class Executor {
   };
   void place_constants();
   void prepare_calls();
+  void prepare_moves();
   void run_watched();
   void poison(std::int64_t offset, std::int64_t bytes);
   void verify(const Instruction& instruction);
+  void verify_run(const Instruction& instruction);
+  void verify_move(const Instruction& instruction);
+  std::string_view doing(const Instruction& instruction) const;
 
   std::shared_ptr<const Program> program_;
   ExecuteOptions options_;
@@ -71,7 +77,10 @@ class Executor {
   std::vector<const void*> inputs_;  // of all calls, one after another
   std::vector<void*> outputs_;
   std::vector<Call> calls_;  // by instruction
-  std::vector<std::uint64_t> hashes_;
+  std::unique_ptr<PageFile> page_file_;
+  std::vector<Kernel> moves_;               // to and from it
+  std::vector<std::uint64_t> hashes_;       // of what each node made first
+  std::vector<std::uint64_t> page_hashes_;  // of what each page of the file is the beginning of
   std::vector<Moment> timeline_;
 };
 

@@ -17,7 +17,7 @@ std::optional<NotFiniteValue> Executor::find_not_finite() {
     if (auto found = look(i, 0, pinned(i).data())) return found;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     if (!calls_[i].kernel) continue;
-    calls_[i].kernel->run(calls_[i].buffers);
+    calls_[i].kernel->run(calls_[i].buffers);  // moves have no outputs to look at
     std::span<void* const> outputs = calls_[i].buffers.outputs;
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (auto found = look(program_->instructions[i].node, k, outputs[k])) return found;

@@ -261,6 +261,7 @@ function barLines(i) {
   const lines = [values.name[v], bytesText(bars.bytes[i]) + " · " + data.groups[values.group[v]]];
   if (values.scratch[v]) lines.push("in use only while it runs");
   else if (runs > 1) lines.push("recomputed: made " + runs + " times, this is life " + life + " of " + lives);
+  else if (lives > 1) lines.push("moved to disk and back, this is life " + life + " of " + lives);
   else lines.push("kept");
   const from = plan.place(bars.from[i]), to = plan.place(bars.to[i]);
   lines.push(view.mode === "time" ? timeText(from) + " to " + timeText(to)

@@ -100,7 +100,7 @@ class Painter {
     for (const Moment& m : timeline) {
       if (m.is_drop) continue;
       std::size_t next = picture_.times.size();
-      bool is_the_step = next < picture_.steps.size() && schedule_.steps[at(picture_.steps[next])].id == m.node;
+      bool is_the_step = next < picture_.steps.size() && node_of(schedule_.steps[at(picture_.steps[next])]) == m.node;
       if (!is_the_step) fail("[report] the timeline is not one of this plan: they part at moment {}", next);
       picture_.times.push_back(m.begin);
       end = m.end;
@@ -111,6 +111,8 @@ class Painter {
   }
 
  private:
+  int node_of(Step step) const { return step.kind == Step::Kind::run ? step.id : problem_.value(step.id).node; }
+
   void add(const Placement& life) {
     Bar bar{.kind = life.kind, .id = life.id, .offset = life.offset, .bytes = life.bytes};
     bar.from = moment_of_[at(life.from)];
@@ -159,7 +161,7 @@ std::vector<double> node_seconds(const Problem& problem, std::span<const Moment>
   std::vector<double> seconds;
   for (const Problem::Node& node : problem.nodes()) seconds.push_back(node.cost);
   for (const Moment& m : timeline)
-    if (!m.is_drop && !m.recompute && m.node >= 0 && m.node < problem.node_count())
+    if (!m.is_drop && !m.recompute && !m.is_move && m.node >= 0 && m.node < problem.node_count())
       seconds[at(m.node)] = m.end - m.begin;
   return seconds;
 }

@@ -39,12 +39,15 @@ class Explainer {
   explicit Explainer(const PlanResult& plan) : plan_(plan), problem_(*plan.problem) {
     reasons_.runs.assign(problem_.nodes().size(), 0);
     first_run_.assign(problem_.nodes().size(), -1);
+    is_moved_.assign(problem_.values().size(), false);
     for (std::size_t i = 0; i < plan.schedule.steps.size(); ++i) {
       Step step = plan.schedule.steps[i];
+      if (step.kind == Step::Kind::page_out) is_moved_[at(step.id)] = true;
       if (step.kind != Step::Kind::run) continue;
       if (reasons_.runs[at(step.id)]++ == 0) first_run_[at(step.id)] = static_cast<int>(i);
     }
-    if (plan.recomputed == 0 || problem_.node_count() == 0) return;
+    bool is_tight = plan.recomputed > 0 || std::ranges::count(is_moved_, true) > 0;
+    if (!is_tight || problem_.node_count() == 0) return;
     reasons_.binding = plan.binding.node >= 0 ? plan.binding.node : tightest_node(problem_);
     reasons_.price = price_at(plan, reasons_.binding);
     reasons_.worth = rate_of(plan, reasons_.price, 1);
@@ -78,6 +81,7 @@ class Explainer {
     const Problem::Value& value = problem_.value(v);
     const Problem::Node& node = problem_.node(value.node);
     if (node.pinned) return Reason::input;
+    if (is_moved_[at(v)]) return Reason::moved;
     if (reasons_.runs[at(value.node)] > 1)
       return !present_[at(v)] && first_run_[at(value.node)] < step_ ? Reason::freed : Reason::on_the_way;
     if (value.output) return Reason::result;
@@ -94,7 +98,7 @@ class Explainer {
   const Problem& problem_;
   Reasons reasons_;
   std::vector<int> first_run_;  // of each node, its step
-  std::vector<bool> present_;
+  std::vector<bool> present_, is_moved_;
   int step_ = 0;  // of the moment that binds
 };
 
@@ -138,18 +142,24 @@ std::string sentence(const Problem& problem, const Reasons& reasons, Reason reas
     case Reason::room: return "there is room for it";
     case Reason::freed: return fmt::format("gone while {}: that makes room where it is short", moment);
     case Reason::on_the_way: return "made again on the way to others that are recomputed";
+    case Reason::moved:
+      return "on disk between its uses: that costs less than computing it again, or nothing else fits";
   }
   return {};
 }
 
 std::vector<Decision> largest_kept(const PlanResult& plan, const Reasons& reasons, std::size_t most) {
   return largest(plan, reasons, most, [](const Decision& d) {
-    return d.runs == 1 && d.reason != Reason::input && d.reason != Reason::elsewhere;
+    return d.runs == 1 && d.reason != Reason::input && d.reason != Reason::elsewhere && d.reason != Reason::moved;
   });
 }
 
 std::vector<Decision> largest_recomputed(const PlanResult& plan, const Reasons& reasons, std::size_t most) {
   return largest(plan, reasons, most, [](const Decision& d) { return d.runs > 1; });
+}
+
+std::vector<Decision> largest_moved(const PlanResult& plan, const Reasons& reasons, std::size_t most) {
+  return largest(plan, reasons, most, [](const Decision& d) { return d.reason == Reason::moved; });
 }
 
 }  // namespace reprise::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why each value is kept or recomputed: what it holds at the moment that binds, and what computing it again costs
-// beside what its bytes are worth there.
+// Why each value is kept, recomputed or moved to disk: what it holds at the moment that binds, and what computing it
+// again costs beside what its bytes are worth there.
 #pragma once
 
 #include <string>
@@ -10,8 +10,20 @@
 
 namespace reprise::report {
 
-enum class Reason : std::uint8_t { input, result, asked, once, elsewhere, dear, inputs_gone, room, freed, on_the_way };
-constexpr int reason_count = 10;
+enum class Reason : std::uint8_t {
+  input,
+  result,
+  asked,
+  once,
+  elsewhere,
+  dear,
+  inputs_gone,
+  room,
+  freed,
+  on_the_way,
+  moved
+};
+constexpr int reason_count = 11;
 
 struct Reasons {
   int binding = -1;        // the node whose first run is the moment where memory is shortest; -1: it never is
@@ -34,8 +46,9 @@ struct Decision {
   double rate = 0;   // of one further run, for each hundredth of the unlimited peak that the node makes
   Reason reason = Reason::room;
 };
-/// Of the values that are kept where memory is short, or recomputed, the largest, largest first.
+/// Of the values that are kept where memory is short, recomputed, or moved to disk, the largest, largest first.
 std::vector<Decision> largest_kept(const PlanResult& plan, const Reasons& reasons, std::size_t most);
 std::vector<Decision> largest_recomputed(const PlanResult& plan, const Reasons& reasons, std::size_t most);
+std::vector<Decision> largest_moved(const PlanResult& plan, const Reasons& reasons, std::size_t most);
 
 }  // namespace reprise::report

@@ -30,7 +30,7 @@ json run_json(const Page& page) {
   for (const auto& [name, value] : page.settings) run["settings"].push_back({name, value});
   for (const Point& p : page.curve) run["curve"].push_back({p.budget, p.time, p.bound});
   for (const Moment& m : page.timeline)
-    run["timeline"].push_back({m.node, m.recompute, m.begin, m.end, m.live_bytes, m.is_drop});
+    run["timeline"].push_back({m.node, m.recompute, m.begin, m.end, m.live_bytes, m.is_drop, m.is_move});
   return run;
 }
 
@@ -50,7 +50,8 @@ void read_run(const json& file, Run& run) {
                   .begin = m.at(2).get<double>(),
                   .end = m.at(3).get<double>(),
                   .live_bytes = m.at(4).get<std::int64_t>(),
-                  .is_drop = m.at(5).get<bool>()};
+                  .is_drop = m.at(5).get<bool>(),
+                  .is_move = m.size() > 6 && m.at(6).get<bool>()};  // not in older files
     if (moment.node < 0 || moment.node >= run.plan.problem->node_count())
       fail("[report] run.json names node {} of {}: it is not of this plan", moment.node,
            run.plan.problem->node_count());

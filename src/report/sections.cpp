@@ -27,6 +27,11 @@ std::string share_of(std::int64_t part, std::int64_t whole) {
   return percent(static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, whole)));
 }
 
+std::string decision_words(const Decision& d) {
+  if (d.runs > 1) return fmt::format("recomputed, {} runs", d.runs);
+  return d.reason == Reason::moved ? "moved to disk" : "kept";
+}
+
 std::string decision_rows(const Shown& shown, const std::vector<Decision>& decisions) {
   std::string rows;
   for (const Decision& d : decisions)
@@ -34,9 +39,8 @@ std::string decision_rows(const Shown& shown, const std::vector<Decision>& decis
         "<tr><td class=\"name\">{}</td><td class=\"n\">{}</td><td class=\"line\">{}</td><td class=\"n\">{}</td><td "
         "class=\"n\">{}</td>"
         "<td>{}</td></tr>\n",
-        escaped(shortened(shown.problem.value_name(d.value), 96)), format_bytes(d.bytes),
-        d.runs > 1 ? fmt::format("recomputed, {} runs", d.runs) : "kept", percent(d.again), percent(d.rate),
-        escaped(sentence(shown.problem, shown.reasons, d.reason)));
+        escaped(shortened(shown.problem.value_name(d.value), 96)), format_bytes(d.bytes), decision_words(d),
+        percent(d.again), percent(d.rate), escaped(sentence(shown.problem, shown.reasons, d.reason)));
   return rows;
 }
 
@@ -96,6 +100,8 @@ std::string peak_section(const Shown& shown) {
 
 std::string values_section(const Shown& shown) {
   std::vector<Decision> recomputed = largest_recomputed(shown.plan, shown.reasons, most_rows);
+  std::vector<Decision> moved = largest_moved(shown.plan, shown.reasons, most_rows);
+  std::erase_if(moved, [](const Decision& d) { return d.runs > 1; });  // they are among the others
   std::vector<Decision> kept = largest_kept(shown.plan, shown.reasons, most_rows);
   std::string worth;
   if (shown.reasons.binding >= 0 && shown.plan.base_cost > 0)
@@ -103,14 +109,15 @@ std::string values_section(const Shown& shown) {
         "<p>Memory is shortest while <span class=\"name\">{}</span> runs: 1 % of the memory is worth {} of a step's "
         "time there.</p>\n",
         escaped(shortened(shown.problem.node(shown.reasons.binding).name, 96)), percent(shown.reasons.worth));
-  return section("values-title", "The largest values, and why they are kept or recomputed",
-                 worth +
-                     table("<tr><th scope=\"col\">value</th><th scope=\"col\" class=\"n\">bytes</th>"
-                           "<th scope=\"col\">decision</th><th scope=\"col\" class=\"n\">computing it again</th>"
-                           "<th scope=\"col\" class=\"n\">for 1 % of memory</th><th scope=\"col\">why</th></tr>\n" +
-                           decision_rows(shown, recomputed) + decision_rows(shown, kept)) +
-                     "<p class=\"quiet\">Shares are of the time of a step that recomputes nothing; memory is the peak "
-                     "of that step.</p>\n");
+  return section(
+      "values-title", "The largest values, and why they are kept or recomputed",
+      worth +
+          table("<tr><th scope=\"col\">value</th><th scope=\"col\" class=\"n\">bytes</th>"
+                "<th scope=\"col\">decision</th><th scope=\"col\" class=\"n\">computing it again</th>"
+                "<th scope=\"col\" class=\"n\">for 1 % of memory</th><th scope=\"col\">why</th></tr>\n" +
+                decision_rows(shown, recomputed) + decision_rows(shown, moved) + decision_rows(shown, kept)) +
+          "<p class=\"quiet\">Shares are of the time of a step that recomputes nothing; memory is the peak "
+          "of that step.</p>\n");
 }
 
 Chart curve_chart(std::span<const Point> curve, std::int64_t chosen, double chosen_time) {

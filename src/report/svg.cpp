@@ -114,6 +114,7 @@ class MemoryPicture {
       double top = layout_.y(low + static_cast<double>(bar.bytes));
       bool is_scratch = bar.kind == Placement::Kind::scratch;
       bool is_again = !is_scratch && shown_.reasons.runs[at(shown_.problem.value(bar.id).node)] > 1;
+      bool is_moved = !is_scratch && shown_.reasons.of[at(bar.id)] == Reason::moved;
       out_ += fmt::format(
           "<rect class=\"g{}{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"><title>{}: {}, "
           "{}</title></rect>\n",
@@ -122,6 +123,7 @@ class MemoryPicture {
           format_bytes(bar.bytes),
           is_again     ? "recomputed"
           : is_scratch ? "scratch"
+          : is_moved   ? "moved to disk"
                        : "kept");
     }
     if (drawn.merged > 0)

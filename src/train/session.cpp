@@ -45,8 +45,8 @@ void Session::choose(const std::string& key, const std::function<Built()>& make)
 Executor& Session::executor() {
   if (loaded_ != current_) {
     release();
-    executor_ = std::make_unique<Executor>(
-        current_->program, ExecuteOptions{options_.poison, options_.verify_recompute, options_.timeline});
+    executor_ = std::make_unique<Executor>(current_->program, ExecuteOptions{options_.poison, options_.verify_recompute,
+                                                                             options_.timeline, options_.disk.folder});
     loaded_ = current_;
     bind(*executor_);
   } else {

@@ -10,7 +10,7 @@ namespace reprise {
 namespace {
 
 CompileOptions compile_options(const StepOptions& o) {
-  return {o.budget, o.planning, o.measure, o.profile, o.poison, o.verify_recompute, o.timeline};
+  return {o.budget, o.planning, o.measure, o.profile, o.poison, o.verify_recompute, o.timeline, o.disk};
 }
 
 StepOptions checked(StepOptions options) {

@@ -14,6 +14,7 @@ struct Trial {
   std::string change;
   Recipe recipe;
   std::string note = {};
+  bool uses_disk = false;
 };
 
 // "h.3." of "h.3.attn.weight", "fc." of "fc.weight".
@@ -70,13 +71,20 @@ class Trials {
     std::int64_t data = data_.bytes;
     for (const Type& type : model.batch) data += type.bytes();
     CompileOptions o{.budget = std::max<std::int64_t>(1, budget_ - data), .measure = false};
-    o.planning.time_limit = std::min(3.0, options_.time_limit);
+    o.planning = planning_of(options_, 3);
+    o.disk = options_.disk;
+    if (trial.uses_disk) o.disk.folder = ".";  // whose speed is estimated
     PlanResult r = reprise::plan(step.graph(model.batch), o);
     double per_sample = (r.feasible ? r.cost : r.base_cost) / static_cast<double>(size);
-    return {trial.change, trial.note, r.min_budget + data, r.feasible, per_sample};
+    return {trial.change, note_of(trial, r), r.min_budget + data, r.feasible, per_sample};
   }
 
  private:
+  static std::string note_of(const Trial& trial, const PlanResult& plan) {
+    if (!trial.uses_disk || !plan) return trial.note;
+    return fmt::format("moves {} a step to disk and back", format_bytes(paged_bytes(plan)));
+  }
+
   const TrainerOptions& options_;
   std::int64_t budget_, batch_ = 0;
   Samples data_;
@@ -139,6 +147,7 @@ std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget)
     trial.recipe.optimizer = "sgd";
     found.push_back(trials.plan(trial));
   }
+  if (options.disk.folder.empty()) found.push_back(trials.plan({"--disk DIR", recipe, "", true}));
   for (Remedy& r : found) r.slow_down /= base;
   std::ranges::stable_sort(found, [](const Remedy& a, const Remedy& b) {
     return std::tuple(!a.fits, a.fits ? a.slow_down : 0, a.smallest) <

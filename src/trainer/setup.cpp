@@ -163,6 +163,11 @@ BuiltInModel built_in_model_for(const Recipe& recipe, const Samples& data) {
 
 }  // namespace
 
+PlanOptions planning_of(const TrainerOptions& options, double most_seconds) {
+  if (options.iterations > 0) return {.iterations = options.iterations};
+  return {.time_limit = std::min(most_seconds, options.time_limit)};
+}
+
 void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i) {
   const char* from = static_cast<const char*>(x);
   for (const Tensor& tensor : batch) {

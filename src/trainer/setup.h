@@ -29,4 +29,7 @@ std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step);
 /// Notes which ONNX file the recipe means; an Error where it is not the one noted before.
 void check_fingerprint(Recipe& recipe);
 
+/// How to search for a plan, in so many seconds at most where it goes by time.
+PlanOptions planning_of(const TrainerOptions& options, double most_seconds);
+
 }  // namespace reprise

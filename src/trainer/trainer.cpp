@@ -29,8 +29,9 @@ StepOptions step_options(const TrainerOptions& o, FiniteCheck check) {
                       .check_finite = check,
                       .measure = o.measure,
                       .profile = o.profile,
-                      .timeline = true};
-  options.planning.time_limit = o.time_limit;
+                      .timeline = true,
+                      .disk = o.disk};
+  options.planning = planning_of(o, o.time_limit);
   return options;
 }
 
@@ -132,6 +133,7 @@ struct Trainer::Impl {
                                                           format_bytes(memory.data), e.what()));
     }
     memory.step = step->arena_bytes();
+    memory.paged = paged_bytes(step->plan());
     memory.smallest = smallest_step() + memory.data;
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
@@ -152,14 +154,14 @@ struct Trainer::Impl {
   std::optional<Schedule> known_schedule(const StepOptions& o) const {
     if (!options.start) return std::nullopt;
     TrainStep same(model.loss, model.parameters, model.rule, o);
-    Problem problem = problem_of(same.graph(model.batch), {.measure = false});
+    Problem problem = problem_of(same.graph(model.batch), {.measure = false, .disk = options.disk});
     return validate(problem, *options.start) ? options.start : std::nullopt;
   }
 
   // A plan for this budget has not looked for the smallest one.
   std::int64_t smallest_step() const {
-    CompileOptions o{.budget = 1, .measure = false};
-    o.planning.time_limit = std::min(2.0, options.time_limit);
+    CompileOptions o{.budget = 1, .measure = false, .disk = options.disk};
+    o.planning = planning_of(options, 2);
     return std::min(step->plan().min_budget, reprise::plan(step->graph(model.batch), o).min_budget);
   }
 
@@ -174,7 +176,7 @@ struct Trainer::Impl {
     CompileOptions o{.budget = memory.budget - memory.data - step->pinned_bytes(),
                      .measure = options.measure,
                      .profile = options.profile};
-    o.planning.time_limit = options.time_limit;
+    o.planning = planning_of(options, options.time_limit);
     try {
       evaluator.emplace(model, split.validation, recipe().validate_samples, o);
     } catch (const NoScheduleFits& e) {

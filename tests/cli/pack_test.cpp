@@ -38,10 +38,28 @@ TEST_F(PackCommandTest, WritesTheRowsWithTheirOffsets) {
 }
 
 TEST_F(PackCommandTest, ReadsCapacitiesAsPeopleWriteThemAndAlignments) {
-  EXPECT_EQ(tool("pack " + lives_ + " --capacity 1KiB --time-limit 5").status, 0);
+  EXPECT_EQ(tool("pack " + lives_ + " --capacity 1KiB").status, 0);
   EXPECT_EQ(tool("pack " + lives_ + " --capacity 0.05KiB 2>/dev/null").status, 3);
   EXPECT_EQ(nlohmann::json::parse(tool("pack " + lives_ + " --align 64 --json").output)["capacity"], 96);
   EXPECT_EQ(nlohmann::json::parse(tool("pack " + lives_ + " --align 128 --json").output)["capacity"], 160);
+}
+
+// Thirty buffers for which placing one after another, which is done in any case, is not enough.
+TEST_F(PackCommandTest, SearchesAsLongAsItMay) {
+  std::string rows = "id,lower,upper,size\n";
+  std::uint32_t state = 2;
+  auto below = [&](std::uint32_t n) { return ((state = (state * 1103515245u + 12345u) % 2147483648u) >> 8) % n; };
+  for (int i = 0; i < 30; ++i) {
+    std::uint32_t from = below(40), to = from + 1 + below(15), size = 1 + below(40);
+    rows += fmt::format("b{},{},{},{}\n", i, from, to, size);
+  }
+  auto packed = [&](const std::string& options) {
+    return nlohmann::json::parse(tool("pack " + write("many.csv", rows) + " --json" + options).output);
+  };
+  EXPECT_EQ(packed("")["proven_optimal"], true);
+  EXPECT_EQ(packed(" --time-limit 60")["capacity"], packed("")["capacity"]);
+  EXPECT_EQ(packed(" --time-limit 0.000001")["proven_optimal"], false);
+  EXPECT_GT(packed(" --time-limit 0.000001")["capacity"], packed("")["capacity"]);
 }
 
 TEST_F(PackCommandTest, EndsWithStatus3AndTheReasonWhenTheCapacityIsTooSmall) {

@@ -14,9 +14,10 @@ using PlanCommand = CommandTest;
 
 const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
 
-const std::vector<std::string> keys = {
-    "feasible", "budget_bytes", "peak_bytes",  "layout_bytes", "min_budget_bytes", "keep_all_bytes", "base_cost",
-    "cost",     "overhead",     "lower_bound", "gap",          "recomputed",       "solver",         "plan_seconds"};
+const std::vector<std::string> keys = {"feasible",         "budget_bytes",   "peak_bytes",  "layout_bytes",
+                                       "min_budget_bytes", "keep_all_bytes", "base_cost",   "cost",
+                                       "overhead",         "lower_bound",    "gap",         "recomputed",
+                                       "paged_bytes",      "solver",         "plan_seconds"};
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
   std::vector<std::string> names;

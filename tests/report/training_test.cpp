@@ -8,7 +8,9 @@
 #include "report/picture.h"
 #include "report/reasons.h"
 #include "reprise/models.h"
+#include "reprise/report.h"
 #include "reprise/train.h"
+#include "temporary.h"
 
 namespace reprise::report {
 namespace {
@@ -86,6 +88,35 @@ TEST(ReportTraining, GivesEveryValueAReasonThatHolds) {
     EXPECT_FALSE(sentence(problem, reasons, d.reason).empty());
   }
   EXPECT_TRUE(std::ranges::is_sorted(kept, std::ranges::greater(), &Decision::bytes));
+}
+
+TEST(ReportTraining, ShowsWhatMovesToDisk) {
+  TemporaryFolder folder;
+  BuiltInModel model = built_in_model("digits", {.small = true});
+  StepOptions options{.planning = {.iterations = 100}, .measure = false, .timeline = true};
+  options.disk.folder = folder.path();
+  options.budget = 1;
+  try {
+    TrainStep(model.loss, model.parameters, model.rule, options).compile(model.batch);
+  } catch (const NoScheduleFits& e) {
+    options.budget = e.smallest_budget;
+  }
+  TrainStep step(model.loss, model.parameters, model.rule, options);
+  step.run(model.random_batch(1));
+  Reasons reasons = reasons_for(step.plan());
+  std::vector<Decision> moved = largest_moved(step.plan(), reasons, 1000);
+  ASSERT_FALSE(moved.empty());
+  for (const Decision& d : largest_kept(step.plan(), reasons, 1000)) EXPECT_NE(d.reason, Reason::moved);
+  Picture picture = picture_of(step.plan(), step.timeline());
+  EXPECT_TRUE(std::ranges::is_sorted(picture.times));
+  Page page{.title = "moves", .plan = &step.plan(), .timeline = step.timeline()};
+  save(page, folder.path());
+  EXPECT_EQ(std::ranges::count(load(folder.path()).timeline, true, &Moment::is_move),
+            std::ranges::count(step.timeline(), true, &Moment::is_move));
+  html(page, folder.path() + "/page.html");
+  std::ifstream file(folder.path() + "/page.html");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find("<td class=\"line\">moved to disk</td>"), std::string::npos);
 }
 
 }  // namespace

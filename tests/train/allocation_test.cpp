@@ -10,6 +10,7 @@
 #include <new>
 
 #include "reprise/models.h"
+#include "temporary.h"
 #include "train/outcome.h"
 
 namespace {
@@ -54,9 +55,9 @@ void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { gi
 namespace reprise {
 namespace {
 
-std::int64_t allocations_in_third_step(std::string_view name) {
+std::int64_t allocations_in_third_step(std::string_view name, const StepOptions& options = {.measure = false}) {
   BuiltInModel model = built_in_model(name, {.small = true});
-  TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
+  TrainStep step(model.loss, model.parameters, model.rule, options);
   step.compile(model.batch);
   std::vector<Tensor> batch = model.random_batch(1);
   step.run(batch);
@@ -68,6 +69,22 @@ std::int64_t allocations_in_third_step(std::string_view name) {
 
 TEST(Steps, AllocateNothingOnceCompiled) {
   for (const ModelInfo& info : built_in_models()) EXPECT_EQ(allocations_in_third_step(info.name), 0) << info.name;
+}
+
+TEST(Steps, AllocateNothingWhileTheyMoveValuesToADisk) {
+  TemporaryFolder folder;
+  StepOptions options{.planning = {.iterations = 100}, .measure = false, .disk = {.folder = folder.path()}};
+  BuiltInModel model = built_in_model("digits", {.small = true});
+  options.budget = 1;
+  try {
+    TrainStep(model.loss, model.parameters, model.rule, options).compile(model.batch);
+  } catch (const NoScheduleFits& e) {
+    options.budget = e.smallest_budget;
+  }
+  TrainStep tight(model.loss, model.parameters, model.rule, options);
+  tight.compile(model.batch);
+  ASSERT_GT(paged_bytes(tight.plan()), 0);
+  EXPECT_EQ(allocations_in_third_step("digits", options), 0);
 }
 
 }  // namespace
