@@ -163,6 +163,7 @@ class REPRISE_API Trainer {
   const BuiltInModel& model() const;
   TrainStep& step();
   const PlanResult& plan() const;
+  /// The first call looks for the smallest budget.
   TrainingMemory memory() const;
   FiniteCheck check_finite() const;
   std::int64_t sample_count() const;

@@ -109,7 +109,7 @@ class Planner {
     PlanOptions options = options_for(budget);
     options.gap = gap;
     Solving solving(aligned_, options, placer(budget));
-    solving.run();
+    solving.run_without_raising();
     return solving.best();
   }
 

@@ -69,11 +69,21 @@ Solving::Solving(const Problem& problem, const PlanOptions& options, Placer plac
       model_(make_model(problem)),
       portfolio_(problem, options_, std::move(placer), deadline_) {}
 
-void Solving::run() {
+void Solving::prove_first_bound() {
   portfolio_.improved = [this](std::string_view solver) { tell(solver); };
   certificate_ = prove(model_, options_.budget, [this] { return deadline_.is_over(); });
   // A schedule may be in any order, so only the bound for every order ends the search for sure.
   proved_.raise_to(model_.base_cost + certificate_.any_order.extra);
+}
+
+void Solving::run_without_raising() {
+  prove_first_bound();
+  raised_ = certificate_;
+  search();
+}
+
+void Solving::run() {
+  prove_first_bound();
   bool is_hopeless = certificate_.least_budget > options_.budget;
   if (options_.threads > 1 && !is_hopeless)
     search_beside_raising();

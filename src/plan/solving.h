@@ -27,6 +27,8 @@ class Solving {
   Solving(const Problem& problem, const PlanOptions& options, Placer placer);
 
   void run();
+  /// The same plan without a proof of how good it is, which takes most of the time of short searches.
+  void run_without_raising();
   /// The cheapest plan found whose layout fits.
   const std::optional<Planned>& best() const { return portfolio_.best(); }
   const Judged& lowest() const { return portfolio_.lowest(); }
@@ -36,6 +38,7 @@ class Solving {
  private:
   double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
   void tell(std::string_view solver) const;
+  void prove_first_bound();
   void search();
   void raise_then_search(bool is_hopeless);
   void search_beside_raising();

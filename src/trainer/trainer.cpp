@@ -134,7 +134,6 @@ struct Trainer::Impl {
     }
     memory.step = step->arena_bytes();
     memory.paged = paged_bytes(step->plan());
-    memory.smallest = smallest_step() + memory.data;
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
   }
@@ -298,7 +297,11 @@ const BuiltInModel& Trainer::model() const { return impl_->model; }
 TrainStep& Trainer::step() { return *impl_->step; }
 const PlanResult& Trainer::plan() const { return impl_->step->plan(); }
 FiniteCheck Trainer::check_finite() const { return impl_->check; }
-TrainingMemory Trainer::memory() const { return impl_->memory; }
+TrainingMemory Trainer::memory() const {
+  TrainingMemory& memory = impl_->memory;
+  if (memory.smallest == 0) memory.smallest = impl_->smallest_step() + memory.data;
+  return memory;
+}
 std::int64_t Trainer::sample_count() const { return impl_->data.size; }
 std::int64_t Trainer::steps_per_epoch() const { return impl_->batches.per_epoch(); }
 bool Trainer::ran() const { return impl_->ran; }

@@ -149,6 +149,7 @@ const char* const ten_layers = R"({"nodes": [
 // The cost and the solver that a verb names, or those of its first plan; nothing where nothing fits.
 std::string found(const std::string& command) {
   Outcome run = tool(command + " --json 2>/dev/null");
+  if (run.output.empty()) return {};
   json result = json::parse(run.output);
   if (result.is_array()) result = result[0];
   if (result["cost"].is_null()) return {};

@@ -15,6 +15,7 @@ namespace {
 
 TrainerOptions small_run(const std::string& folder = "") {
   return {.recipe = {.model = "digits", .batch = 8, .steps = 12, .evaluate_every = 4},
+          .iterations = 20,
           .measure = false,
           .save = folder,
           .save_every = 3};
@@ -132,7 +133,6 @@ TEST(Trainer, SaysThatGradientsWereNotChecked) {
 TEST(Trainer, NamesTheBudgetThatWouldCheckGradients) {
   TrainerOptions options = small_run();
   options.recipe.batch = 64;
-  options.time_limit = 1;
   options.check_finite = FiniteCheck::loss;
   options.budget = std::to_string(Trainer(options).memory().smallest);
   options.check_finite = {};
@@ -234,9 +234,8 @@ TEST(Trainer, NamesTheSmallestBudgetAndWhatWouldFit) {
 
 TEST(Trainer, TrainsTheLastLayerInWhatTheRemedySays) {
   TrainerOptions options = small_run();
-  options.recipe.batch = 64;
+  options.recipe.batch = 2;
   options.recipe.validation = 0;
-  options.time_limit = 2;
   std::vector<Remedy> found = remedies(options, 4096);
   auto frozen = std::ranges::find_if(found, [](const Remedy& r) { return r.change.starts_with("--freeze"); });
   ASSERT_NE(frozen, found.end());
