@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using BenchCommand = CommandTest;
 
-const std::string small_model = "digits --batch 16 --estimate --time-limit 0.5 ";
+const std::string small_model = "digits --batch 16 --estimate --iterations 20 ";
 
 TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
   Outcome run = tool("bench " + small_model + "--steps 2 --budget 60% --json 2>/dev/null");
@@ -42,7 +42,7 @@ TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
 }
 
 TEST_F(BenchCommand, KeepsTimesInAProfile) {
-  const std::string run = "bench digits --batch 1 --steps 1 --time-limit 0.1 >/dev/null 2>&1 --profile ";
+  const std::string run = "bench digits --batch 1 --steps 1 --iterations 20 >/dev/null 2>&1 --profile ";
   EXPECT_EQ(tool(run + in("profile")).status, 0);
   EXPECT_TRUE(text_in(in("profile")).starts_with("reprise profile 1\n"));
   EXPECT_GT(text_in(in("profile")).size(), 100u);
@@ -52,7 +52,7 @@ TEST_F(BenchCommand, KeepsTimesInAProfile) {
 
 // The gradients of one run are the weights of the next, which is as good a test of both folders as any.
 TEST_F(BenchCommand, WritesGradientsAndStartsFromWeights) {
-  std::string options = "bench digits --batch 1 --estimate --steps 1 --seed 3 --threads 1 --time-limit 0.1 --json ";
+  std::string options = "bench digits --batch 1 --estimate --steps 1 --seed 3 --threads 1 --iterations 20 --json ";
   Outcome first = tool(options + "--gradients " + in("g") + " 2>/dev/null");
   ASSERT_EQ(first.status, 0);
   json manifest = json::array();
