@@ -5,11 +5,13 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/network.h"
+#include "cli/options.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
 #include "reprise/io.h"
@@ -116,6 +118,13 @@ std::int64_t budget_of(const GradCommand& command, const Prepared& prepared, std
   return parse_bytes(command.budget, whole);
 }
 
+[[noreturn]] void fail_whole(std::int64_t budget, std::int64_t smallest, std::int64_t beside) {
+  throw NoScheduleFits(fmt::format("no schedule fits {}: the smallest budget is {} ({} bytes), of which {} are the "
+                                   "inputs and constants",
+                                   format_bytes(budget), format_bytes(smallest), smallest, format_bytes(beside)),
+                       smallest);
+}
+
 // The arena's tensors are written as they lie there: results are held once.
 Gradients computed(const GradCommand& command, Session& session) {
   std::vector<Tensor> batch;
@@ -133,7 +142,11 @@ Gradients computed(const GradCommand& command, Session& session) {
   std::int64_t beside = memory_use().live_bytes;
   result.budget = budget_of(command, prepared, beside);
   options.budget = std::max<std::int64_t>(1, result.budget - beside);
-  session.choose("", [&] { return build(std::move(prepared), options); });
+  try {
+    session.choose("", [&] { return build(std::move(prepared), options); });
+  } catch (const NoScheduleFits& e) {
+    fail_whole(result.budget, e.smallest_budget + beside, beside);
+  }
   reset_memory_peak();
   Executor& executor = session.executor();
   write_inputs(executor, batch);
@@ -171,10 +184,14 @@ Status run_grad(const GradCommand& command) try {
     throw WrongCommand(fmt::format("grad works on an ONNX file, and '{}' does not end with .onnx", command.model));
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   if (command.threads > 0) omp_set_num_threads(command.threads);
+  if (!command.out.empty()) expect_writable(command.out);
   Session session(compile_options(command));
   Gradients result = computed(command, session);
   if (!command.out.empty()) io::save_npz(command.out, result.tensors);
   print(command, result);
+  if (!std::isfinite(result.tensors.back().second.item()))
+    fmt::print(stderr, "reprise: the loss is not finite: look for NaN, infinities or an empty batch in '{}'\n",
+               command.inputs);
   return done;
 } catch (const NoScheduleFits& e) {
   fmt::print(stderr, "reprise: {}\n", e.what());

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace reprise::cli {
 
@@ -114,6 +117,13 @@ std::vector<VerbInfo> all_verbs(const CLI::App& verb) {
     verbs.push_back(std::move(info));
   }
   return verbs;
+}
+
+void expect_writable(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    fail("cannot write '{}': there is no folder '{}', make it first", path, folder.string());
+  if (std::filesystem::is_directory(path)) fail("cannot write '{}': it is a folder, name a file in it", path);
 }
 
 }  // namespace reprise::cli

@@ -40,6 +40,9 @@ void add_flag(CLI::App& verb, const std::string& name, bool& variable, const std
 /// What the help ends with.
 void add_footer(CLI::App& verb, const std::string& text);
 
+/// An Error where no file of that name could be written: found before the work whose result it is to hold.
+void expect_writable(const std::string& path);
+
 /// What the help says, as data: completions and the manual are made of it.
 struct OptionInfo {
   std::vector<std::string> names;  // "--output", "-o"; one without a dash: an argument

@@ -215,6 +215,8 @@ Status train(TrainCommand& command) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   std::shared_ptr<void> held = held_folder(command);
+  for (const std::string& path : {command.out, command.weights_out, command.report})
+    if (!path.empty()) expect_writable(path);  // before hours of work
   warm_up();
   MemoryWatch memory;
   std::optional<Resumable> from = resumed(command);

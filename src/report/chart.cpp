@@ -29,7 +29,8 @@ struct Range {
   // Room around what is flat or empty, so that it has a place on the axis.
   void widen() {
     if (!(low <= high)) low = 0, high = 1;
-    if (low == high) low -= std::abs(low) * 0.05 + 1e-12, high += std::abs(high) * 0.05 + 1e-12;
+    if (high - low <= 1e-9 * std::max(std::abs(low), std::abs(high)))
+      low -= std::abs(low) * 0.05 + 1e-12, high += std::abs(high) * 0.05 + 1e-12;
   }
 };
 
@@ -114,7 +115,9 @@ class Drawing {
 }  // namespace
 
 std::vector<double> ticks(double low, double high, int count) {
-  double rough = (high - low) / count, unit = std::pow(10, std::floor(std::log10(rough)));
+  // Steps that a double beside `high` can tell apart.
+  double least = 1e-12 * std::max(std::abs(low), std::abs(high));
+  double rough = std::max((high - low) / count, least), unit = std::pow(10, std::floor(std::log10(rough)));
   double step = unit;
   for (double factor : {2.0, 5.0, 10.0})
     if (step < rough * 0.999) step = factor * unit;

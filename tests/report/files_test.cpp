@@ -56,6 +56,7 @@ TEST(ReportChart, ChoosesRoundTicks) {
   EXPECT_EQ(ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(byte_ticks(3 * 1024.0 * 1024, 3), (std::vector<double>{0, 1 << 20, 2 << 20, 3 << 20}));
   EXPECT_LT(ticks(1, 1.0000001, 5).size(), 20u);
+  EXPECT_LT(ticks(1, std::nextafter(1, 2), 5).size(), 20u);
 }
 
 TEST(ReportTrace, IsJsonWhoseTimesAddUp) {
