@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans public graphs and prints, per budget, the extra cost found and proved beside what others published.
-//   plan_bench DIRECTORY [SECONDS [THREADS [NAME[@PERCENT]]]]      e.g. plan_bench ../shared/problems 10 2
+//   plan_bench DIRECTORY [SECONDS [THREADS [NAME[@PERCENT]]]]      e.g. plan_bench problems 10 2
 // Published: Checkmate (C), Moccasin (M), FastSA (F) as given in the papers, Dynamic Tensor Rematerialization (D)
 // simulated again on its own logs. Budgets are shares of the peak of the base order; peak and arena shares of the
 // budget.

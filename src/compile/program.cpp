@@ -143,8 +143,7 @@ class Linker {
   }
 
   std::int64_t whole_pages(int value) const {
-    constexpr std::int64_t block = 4096;
-    return (problem_.value(value).bytes + block - 1) / block * block;
+    return (problem_.value(value).bytes + page_size - 1) / page_size * page_size;
   }
 
   const Problem& problem_;

@@ -12,6 +12,9 @@ struct OffsetRange {
   std::int32_t first = 0, count = 0;
 };
 
+/// What values in the file that they move to begin and end at multiples of.
+constexpr std::int64_t page_size = 4096;
+
 struct Instruction {
   enum class Kind : std::uint8_t { run, drop, page_out, page_in };
   Kind kind = Kind::run;

@@ -14,8 +14,6 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::int64_t page_size = 4096;
-
 std::string name_of(const Node& node, std::int32_t index) {
   return node.name.empty() ? fmt::format("{}.{}", node.op->name, index) : node.name;
 }

@@ -159,11 +159,15 @@ std::int64_t integer_attribute(const Node& node, const std::string& name, std::i
 std::string before(const Document& document, const std::string& output, const std::set<std::string>& ops) {
   const Node* node = producer_of(document, output);
   if (!node || !ops.contains(node->op) || node->inputs.empty() || node->inputs[0].empty()) return output;
-  std::int64_t axis = integer_attribute(*node, "axis", -1);
   auto declared = std::ranges::find(document.outputs, output, &Declared::name);
-  bool is_matrix = declared != document.outputs.end() && declared->has_shape && declared->dims.size() == 2;
-  bool is_last = node->op == "Sigmoid" || axis == -1 || (axis == 1 && is_matrix);
-  return is_last ? node->inputs[0] : output;
+  bool has_rank = declared != document.outputs.end() && declared->has_shape;
+  std::int64_t rank = has_rank ? static_cast<std::int64_t>(declared->dims.size()) : 2;
+  // Before opset 13 the axis and all after it are one row; since then it is the axis of the classes, second or last.
+  auto opset = document.opsets.find("");
+  bool is_old = opset != document.opsets.end() && opset->second < 13;
+  std::int64_t axis = integer_attribute(*node, "axis", is_old ? 1 : -1);
+  bool is_last = axis == -1 || axis == rank - 1, is_second = axis == 1 && !is_old;
+  return node->op == "Sigmoid" || is_last || is_second ? node->inputs[0] : output;
 }
 
 Head head_of(const Document& document, const std::string& output) { return HeadFinder(document, output).find(); }

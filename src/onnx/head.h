@@ -21,7 +21,8 @@ Document with_output(Document document, const std::string& name);
 const Node* producer_of(const Document& document, const std::string& value);
 /// An integer attribute, or what it is where it is not given.
 std::int64_t integer_attribute(const Node& node, const std::string& name, std::int64_t otherwise);
-/// The value before the Softmax, LogSoftmax or Sigmoid (one of `ops`) that `output` ends with; else `output` itself.
+/// The value before the Softmax, LogSoftmax or Sigmoid (one of `ops`) over the classes that `output` ends with; else
+/// `output` itself.
 std::string before(const Document& document, const std::string& output, const std::set<std::string>& ops);
 
 /// The last layer before `output`: which initializers change their size, and along which axis.

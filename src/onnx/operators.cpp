@@ -38,14 +38,18 @@ Rows rows_of(std::initializer_list<std::span<const Operator>> tables) {
   return rows;
 }
 
-const std::vector<const Operator*>& named_rows_of(const Node& node) {
-  static const Rows own =
+const Rows& own_rows() {
+  static const Rows rows =
       rows_of({math_operators(), activation_operators(), compare_operators(), reduce_operators(), shape_operators(),
                index_operators(), constant_operators(), linear_operators(), pool_operators(), norm_operators(),
                resize_operators(), recurrent_operators(), loss_operators()});
+  return rows;
+}
+
+const std::vector<const Operator*>& named_rows_of(const Node& node) {
   static const Rows training = rows_of({training_operators()}), fused = rows_of({fused_operators()}), none;
   static const std::vector<const Operator*> nothing;
-  const Rows& rows = node.domain.empty()              ? own
+  const Rows& rows = node.domain.empty()              ? own_rows()
                      : node.domain == training_domain ? training
                      : node.domain == fused_domain    ? fused
                                                       : none;
@@ -62,6 +66,12 @@ const Operator* find_operator(const Node& node, std::int64_t opset) {
 }
 
 bool knows_operator(const Node& node) { return !named_rows_of(node).empty(); }
+
+std::set<std::string_view> own_operators() {
+  std::set<std::string_view> names;
+  for (const auto& [name, rows] : own_rows()) names.insert(name);
+  return names;
+}
 
 const Value& NodeCall::in(int i) const {
   if (!has(i)) fail("[onnx] input {} is left out: {} needs it", i, node_.op);

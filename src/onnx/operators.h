@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -142,6 +143,8 @@ inline constexpr std::string_view fused_domain = "<fused>";  // no file may use 
 /// The operator of a node in an opset, or nullptr; whether it is one in any.
 const Operator* find_operator(const Node& node, std::int64_t opset);
 bool knows_operator(const Node& node);
+/// The names of those of ONNX's own domain.
+std::set<std::string_view> own_operators();
 
 // Helpers of the tables.
 

@@ -74,11 +74,11 @@ void Solving::prove_first_bound() {
   certificate_ = prove(model_, options_.budget, [this] { return deadline_.is_over(); });
   // A schedule may be in any order, so only the bound for every order ends the search for sure.
   proved_.raise_to(model_.base_cost + certificate_.any_order.extra);
+  raised_ = certificate_;
 }
 
 void Solving::run_without_raising() {
   prove_first_bound();
-  raised_ = certificate_;
   search();
 }
 
@@ -103,7 +103,6 @@ void Solving::search() {
 }
 
 void Solving::raise_then_search(bool is_hopeless) {
-  raised_ = certificate_;
   if (!is_hopeless) raise_bound(0.2 * options_.time_limit);
   search();
 }
@@ -111,7 +110,6 @@ void Solving::raise_then_search(bool is_hopeless) {
 // Raises in another thread. Without a time limit the search must not depend on when that happens, so it learns of it
 // only if there is one.
 void Solving::search_beside_raising() {
-  raised_ = certificate_;
   std::jthread raiser([this] { raise_bound(options_.time_limit); });
   search();
   is_done_ = true;

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <filesystem>
 #include <vector>
 
 #include "compile/disk.h"
+#include "file_size_limit.h"
 #include "message.h"
 #include "temporary.h"
 
@@ -45,13 +45,9 @@ TEST(PageFile, SaysWhereItCannotBe) {
 // The file-size limit of the process, which stands for a disk that is full.
 TEST(PageFile, TakesItsRoomBeforehandOrSaysThatThereIsNone) {
   TemporaryFolder folder;
-  rlimit before{}, small{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  small = {1 << 20, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
+  FileSizeLimit small(1 << 20);
   std::string why = message_of([&] { PageFile(folder.path(), 2 << 20); });
   EXPECT_EQ(message_of([&] { PageFile(folder.path(), 1 << 20); }), "no error");
-  setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(why, "[disk] cannot take the 2.0 MiB that a step moves to '" + folder.path() +
                      "': File too large: make room there, name another folder, or give more memory");
 }

@@ -4,12 +4,29 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
 #include "message.h"
 #include "onnx/draft.h"
 #include "onnx/operators.h"
 
 namespace reprise::onnx {
 namespace {
+
+TEST(OnnxOperators, AreAllInTheDocument) {
+  std::ifstream file(std::string(REPRISE_SOURCE_DIR) + "/docs/onnx.md");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::size_t begin = text.find(" operators: "), end = text.find('.', begin);
+  ASSERT_LT(begin, end);
+  std::istringstream words(text.substr(begin + 12, end - begin - 12));
+  std::set<std::string> told{std::istream_iterator<std::string>(words), {}}, known;
+  for (std::string_view name : own_operators()) known.emplace(name);
+  EXPECT_EQ(told, known);
+  EXPECT_NE(text.find(std::to_string(known.size()) + " operators: "), std::string::npos);
+}
 
 std::string refusal(const Draft& draft, const ImportOptions& options = {}) {
   return message_of([&] { Network(draft.document(), options); });

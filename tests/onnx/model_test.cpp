@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "onnx/draft.h"
+#include "onnx/head.h"
 #include "onnx/loss.h"
 #include "onnx/wire_writer.h"
 #include "reprise/onnx.h"
@@ -62,6 +63,31 @@ TEST_F(OnnxModel, TakesCrossEntropyOfWhatIsBeforeASoftmax) {
   double logits[] = {2, 0, 1};
   EXPECT_NEAR(loss, -std::log(std::exp(logits[0]) / (std::exp(logits[0]) + std::exp(logits[1]) + std::exp(logits[2]))),
               1e-6);
+}
+
+// Where a file of that opset ends with a Softmax, of that axis unless it is 0, over an output of that rank.
+std::string before_softmax(std::int64_t opset, std::int64_t axis, std::size_t rank) {
+  Document document;
+  document.opsets[""] = opset;
+  document.nodes = {{.op = "Softmax", .inputs = {"h"}, .outputs = {"y"}}};
+  if (axis != 0) document.nodes[0].attributes = {{"axis", axis}};
+  document.outputs = {{.name = "y", .has_shape = rank > 0, .dims = std::vector<Dimension>(rank)}};
+  return before(document, "y", {"Softmax"});
+}
+
+TEST(OnnxLoss, LeavesOutASoftmaxOverTheClassesOnly) {
+  for (std::int64_t opset : {9, 12, 13, 21}) {
+    EXPECT_EQ(before_softmax(opset, 0, 2), "h") << opset;
+    EXPECT_EQ(before_softmax(opset, 1, 2), "h") << opset;
+    EXPECT_EQ(before_softmax(opset, 1, 0), "h") << "a matrix, as far as one knows";
+    EXPECT_EQ(before_softmax(opset, -1, 3), "h") << opset;
+    EXPECT_EQ(before_softmax(opset, 2, 3), "h") << opset;
+    EXPECT_EQ(before_softmax(opset, 2, 4), "y") << opset;
+  }
+  EXPECT_EQ(before_softmax(12, 0, 3), "y") << "two dimensions are one row";
+  EXPECT_EQ(before_softmax(12, 1, 4), "y");
+  EXPECT_EQ(before_softmax(13, 0, 3), "h");
+  EXPECT_EQ(before_softmax(13, 1, 4), "h") << "of the channels of pictures";
 }
 
 TEST_F(OnnxModel, TrainsWeightsThatStandInConstantNodesAndWritesThemBack) {

@@ -9,8 +9,8 @@
 #include "report/reasons.h"
 #include "reprise/models.h"
 #include "reprise/report.h"
-#include "reprise/train.h"
 #include "temporary.h"
+#include "train/outcome.h"
 
 namespace reprise::report {
 namespace {
@@ -95,12 +95,7 @@ TEST(ReportTraining, ShowsWhatMovesToDisk) {
   BuiltInModel model = built_in_model("digits", {.small = true});
   StepOptions options{.planning = {.iterations = 100}, .measure = false, .timeline = true};
   options.disk.folder = folder.path();
-  options.budget = 1;
-  try {
-    TrainStep(model.loss, model.parameters, model.rule, options).compile(model.batch);
-  } catch (const NoScheduleFits& e) {
-    options.budget = e.smallest_budget;
-  }
+  options.budget = smallest_budget_of({model.loss, model.parameters, model.rule, model.random_batch(1)}, options);
   TrainStep step(model.loss, model.parameters, model.rule, options);
   step.run(model.random_batch(1));
   Reasons reasons = reasons_for(step.plan());

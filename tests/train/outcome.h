@@ -33,6 +33,18 @@ inline Outcome train(const Subject& subject, const StepOptions& options) {
   return outcome;
 }
 
+/// What a budget of one byte is refused with.
+inline std::int64_t smallest_budget_of(const Subject& subject, StepOptions options) {
+  options.budget = 1;
+  try {
+    train(subject, options);
+  } catch (const NoScheduleFits& e) {
+    return e.smallest_budget;
+  }
+  ADD_FAILURE() << "one byte cannot be enough";
+  return 0;
+}
+
 inline void expect_same_bits(const Outcome& a, const Outcome& b, const std::string& where) {
   EXPECT_EQ(a.losses, b.losses) << where;
   ASSERT_EQ(a.state.size(), b.state.size());
@@ -47,15 +59,8 @@ template <class Make>
 void expect_same_bits_under_budgets(const Make& make) {
   StepOptions options{.planning = {.iterations = 100}, .measure = false};
   Outcome free = train(make(), options);
-  std::int64_t smallest = 0;
   options.poison = options.verify_recompute = true;
-  try {
-    options.budget = 1;
-    train(make(), options);
-    ADD_FAILURE() << "one byte cannot be enough";
-  } catch (const NoScheduleFits& e) {
-    smallest = e.smallest_budget;
-  }
+  std::int64_t smallest = smallest_budget_of(make(), options);
   int within = 0;
   for (double share : {1.0, 0.75, 0.5, 0.35, 0.25, 0.0}) {
     options.budget = std::max(smallest, static_cast<std::int64_t>(share * static_cast<double>(free.arena_bytes)));

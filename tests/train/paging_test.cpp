@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that move values to a disk.
-#include <sys/resource.h>
-
 #include <csignal>
 
+#include "file_size_limit.h"
 #include "message.h"
 #include "reprise/models.h"
 #include "temporary.h"
@@ -15,17 +14,6 @@ namespace {
 Subject subject_of(std::string_view name) {
   BuiltInModel model = built_in_model(name, {.small = true});
   return {model.loss, model.parameters, model.rule, model.random_batch(3)};
-}
-
-std::int64_t smallest_budget_of(const Subject& subject, StepOptions options) {
-  options.budget = 1;
-  try {
-    train(subject, options);
-  } catch (const NoScheduleFits& e) {
-    return e.smallest_budget;
-  }
-  ADD_FAILURE() << "one byte cannot be enough";
-  return 0;
 }
 
 StepOptions plain() { return {.planning = {.iterations = 100}, .measure = false}; }
@@ -52,24 +40,13 @@ TEST(PagedSteps, GiveTheSameBitsBelowWhatFitsWithoutADisk) {
   }
 }
 
-// Limits the size of files, so that writing past it is refused as by a broken disk.
-class FileLimit {
+// The same for a program that does not let the signal end it: writing past the limit is refused as by a broken disk.
+class FileLimit : FileSizeLimit {
  public:
-  explicit FileLimit(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    signal_ = std::signal(SIGXFSZ, SIG_IGN);
-  }
-  ~FileLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, signal_);
-  }
-  FileLimit(const FileLimit&) = delete;
-  FileLimit& operator=(const FileLimit&) = delete;
+  explicit FileLimit(rlim_t bytes) : FileSizeLimit(bytes), signal_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~FileLimit() { std::signal(SIGXFSZ, signal_); }
 
  private:
-  rlimit before_{};
   void (*signal_)(int) = nullptr;
 };
 
