@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections of kernels_bench: matrix products and convolutions against oneDNN called directly, and attention. Times are
-// medians of runs that alternate between the two sides, so that both meet the same machine.
+// Sections of kernels_bench: matrix products and convolutions against oneDNN called directly, and attention. Runs
+// alternate between the two sides, so that both meet the same machine; times are medians, ratios the medians of the
+// rounds' ratios.
 #pragma once
 
 #include <fmt/core.h>
@@ -26,21 +27,34 @@ inline double seconds_of(const Run& run, int calls = 1) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
 }
 
-/// Median seconds of each side, run in turns. Short runs are timed many at once: a turn takes 100 microseconds or more.
-inline std::vector<double> medians(const std::vector<Run>& sides, double seconds = 0.6) {
+inline double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// What sides took that ran in turns: the median seconds of each, and the median of the rounds' ratios to the first.
+struct Compared {
+  std::vector<double> seconds, ratios;
+};
+
+/// Short runs are timed many at once: a turn takes 100 microseconds or more.
+inline Compared compare_sides(const std::vector<Run>& sides, double seconds = 0.6) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> times(sides.size());
   for (const Run& side : sides) side();
   int calls = std::clamp(static_cast<int>(1e-4 / seconds_of(sides[0])), 1, 100);
   auto start = Clock::now();
   for (int round = 0; round < 2000; ++round) {
-    if (round >= 7 && std::chrono::duration<double>(Clock::now() - start).count() > seconds) break;
+    if (round >= 15 && std::chrono::duration<double>(Clock::now() - start).count() > seconds) break;
     for (std::size_t i = 0; i < sides.size(); ++i) times[i].push_back(seconds_of(sides[i], calls));
   }
-  std::vector<double> result;
-  for (auto& t : times) {
-    std::nth_element(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2), t.end());
-    result.push_back(t[t.size() / 2]);
+  Compared result;
+  const std::vector<double> first = times[0];
+  for (auto& side : times) {
+    result.seconds.push_back(median(side));
+    for (std::size_t round = 0; round < side.size(); ++round) side[round] /= first[round];
+    result.ratios.push_back(median(side));
   }
   return result;
 }
@@ -151,10 +165,10 @@ inline void bench_matmul() {
                               {"batch of 64^3", 64, 64, 64, 64}};
   for (const MatmulCase& c : cases) {
     PreparedOp ours = our_matmul(c);
-    auto t = medians({std::ref(ours), direct_matmul(c)});
+    auto [t, ratios] = compare_sides({std::ref(ours), direct_matmul(c)});
     double gflop = 2e-9 * static_cast<double>(c.batch * c.m * c.n * c.k);
     fmt::print("  {:14} {:7.1f} GFLOP/s, oneDNN {:7.1f}: {:.2f} of its speed\n", c.what, gflop / t[0], gflop / t[1],
-               t[1] / t[0]);
+               ratios[1]);
   }
 }
 
@@ -260,12 +274,13 @@ inline void bench_convolution() {
   for (const ConvCase& c : cases)
     for (int pass = 0; pass < 3; ++pass) {
       PreparedOp ours = our_conv(c, pass);
-      auto t = medians({std::ref(ours), direct_conv(c, pass, Layout::plain), direct_conv(c, pass, Layout::converted),
-                        direct_conv(c, pass, Layout::any)});
+      auto [t, ratios] = compare_sides({std::ref(ours), direct_conv(c, pass, Layout::plain),
+                                        direct_conv(c, pass, Layout::converted), direct_conv(c, pass, Layout::any)},
+                                       1.5);
       const char* names[] = {"forward", "data gradient", "weight gradient"};
       fmt::print(
           "  {:15} {:15} {:8.2f} ms: {:.2f} of the better's speed (plain {:.2f}, converted {:.2f}, own {:.2f})\n",
-          c.what, names[pass], 1e3 * t[0], std::min(t[1], t[2]) / t[0], t[1] / t[0], t[2] / t[0], t[3] / t[0]);
+          c.what, names[pass], 1e3 * t[0], std::min(ratios[1], ratios[2]), ratios[1], ratios[2], ratios[3]);
     }
 }
 
@@ -317,9 +332,9 @@ inline void bench_einsum() {
     Graph graph = eliminate_dead_code(trace([&](const Values& v) -> Values { return {einsum(c.spec, v)}; }, types));
     PreparedGraph ours(graph, {random_tensor(c.a), random_tensor(c.b)});
     PreparedOp product = our_matmul(c.product);
-    auto t = medians({std::ref(ours), std::ref(product)});
+    auto [t, ratios] = compare_sides({std::ref(ours), std::ref(product)});
     fmt::print("  {:16} {:8.3f} ms, matmul {:8.3f} ms: {:.2f} of its speed\n", c.spec, 1e3 * t[0], 1e3 * t[1],
-               t[1] / t[0]);
+               ratios[1]);
   }
 }
 
@@ -334,7 +349,7 @@ inline void bench_attention() {
     forward();
     PreparedOp backward("attention_grad", {q, k, v, forward.outputs[1], random_tensor(shape), random_tensor(rows)},
                         attributes);
-    auto t = medians({std::ref(forward), std::ref(backward)});
+    auto t = compare_sides({std::ref(forward), std::ref(backward)}).seconds;
     double gflop = 2e-9 * 6 * static_cast<double>(tokens * tokens) * 64;  // one product, half of it hidden: two halves
     fmt::print(
         "  T = {:4}: forward {:8.2f} ms ({:5.1f} GFLOP/s), backward {:8.2f} ms ({:5.1f} GFLOP/s); bytes {} forward, "

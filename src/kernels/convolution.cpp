@@ -2,7 +2,8 @@
 // Values are plain row-major outside. Convolutions wider than one tap run on oneDNN's blocked layouts, with reorders
 // into and out of scratch memory: measured, that mostly beats its plain path by 1.2 to 2.4 (depthwise by far), and
 // often needs less scratch than the plain path's unfolded windows. One-tap convolutions are matrix products: there
-// plain wins, as it does for weight gradients of small images, whose weights are what would have to be converted.
+// plain wins unless they skip positions, as it does for weight gradients of small images, whose weights are what would
+// have to be converted.
 #include "kernels/convolution.h"
 
 #include <memory>
@@ -42,7 +43,9 @@ bool plain_wins(const ConvSizes& s, ConvPass pass) {
   constexpr std::int64_t small_image = 14 * 14;
   std::int64_t image = 1;
   for (int d = 2; d < s.y.rank(); ++d) image *= s.y[d];
-  return has_one_tap(s) || (pass == ConvPass::weight_gradient && s.groups == 1 && image <= small_image);
+  bool skips = std::ranges::any_of(s.strides, [](std::int64_t stride) { return stride > 1; });
+  if (has_one_tap(s)) return !skips || pass == ConvPass::weight_gradient;
+  return pass == ConvPass::weight_gradient && s.groups == 1 && image <= small_image;
 }
 
 // The three tensors of a convolution, in the order (a, b, result) of a pass, and the primitive over them.

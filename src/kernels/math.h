@@ -175,10 +175,17 @@ T gelu(T x) {
   T half = T(0.5) * x;
   return half + half * detail::erf_ratio(x * T(0.70710678118654752));
 }
-template <class T>
-T gelu_slope(T x) {
-  T density = T(0.39894228040143268) * bounded_exp(T(-0.5) * x * x);
-  return T(0.5) + T(0.5) * detail::erf_ratio(x * T(0.70710678118654752)) + x * density;
+inline double gelu_slope(double x) {
+  return 0.5 + 0.5 * std::erf(x * 0.70710678118654752) + x * 0.39894228040143268 * std::exp(-0.5 * x * x);
+}
+// 1/2 + x P(x²) / Q(x²), a minimax fit of absolute error 9e-8 up to 5.8, where the slope is 0 or 1.
+inline float gelu_slope(float x) {
+  float t = detail::limit(x, -5.8f, 5.8f), s = t * t;
+  float p = 3.22860169e-6f + s * (3.50183513e-5f + s * 1.48351779e-7f);
+  float q = 3.44775228e-3f + s * (1.86331053e-4f + s * (8.34059104e-6f + s * -4.60884887e-9f));
+  p = t * (0.797885205f + s * (-0.0321021807f + s * (0.0142237488f + s * p)));
+  q = 1.0f + s * (0.293105935f + s * (0.0405127302f + s * q));
+  return 0.5f + p / q;
 }
 
 /// x (1 + tanh(u)) / 2 = x sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x³); and its derivative.
