@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built-in models in PyTorch, for side-by-side runs: one model per process.
 
-  bench/torch_peer.py MODEL [--steps N] [--threads N] [--checkpoint none|sqrt|block] [--dump DIR [--blur N]]
+  bench/torch_peer.py MODEL [--steps N] [--threads N] [--checkpoint none|sqrt|block] [--dump DIR]
 
 Prints one JSON object: losses, step_seconds (median without the first), rss_peak_bytes (VmHWM less the resident size
 before the model was built), params. --dump writes initial weights, buffers, x and y, and the first step's gradients, in
-f32 and in f64 ("exact") with how far N f32 roundings of weights and x move the latter ("blur"), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and bench/check_torch.py.
+f32 and in f64 ("exact"), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and
+bench/check_torch.py.
 """
 import argparse, json, math, os, statistics, time
 import torch
@@ -240,27 +241,17 @@ class Dump:
             json.dump(self.manifest, file)
 
 
-def exact_gradients(model, net, x, y, blurred=0):
-    """Of the first step from the same weights on the same batch, in f64; and how far, relative to its largest element, each
-    moves at most when weights and x are moved by one f32 rounding, in that many random ways."""
+def exact_gradients(model, net, x, y):
+    """Of the first step from the same weights on the same batch, in f64, by name."""
     torch.set_default_dtype(torch.float64)
     exact, x64, y64, loss_of, _ = MODELS[model]()
     torch.set_default_dtype(torch.float32)
+    exact.load_state_dict(net.state_dict())
+    x64.copy_(x)
     y64.copy_(y)
-    results = []
-    for draw in range(1 + blurred):
-        exact.load_state_dict(net.state_dict())
-        x64.copy_(x)
-        with torch.no_grad():
-            for t in [x64, *exact.parameters()] if draw > 0 else []:
-                if t.is_floating_point():
-                    t *= 1 + 2.0**-23 * (2 * torch.rand(t.shape, dtype=torch.float64) - 1)
-        exact.zero_grad(set_to_none=True)
-        loss_of("none").backward()
-        results.append([parameter.grad for parameter in exact.parameters()])
-    moved = [max([0.0] + [((r[i] - g).abs().max() / g.abs().max().clamp(min=1e-30)).item() for r in results[1:]])
-             for i, g in enumerate(results[0])]
-    return [(name, g, m) for (name, _), g, m in zip(exact.named_parameters(), results[0], moved)]
+    exact.zero_grad(set_to_none=True)
+    loss_of("none").backward()
+    return [(name, parameter.grad) for name, parameter in exact.named_parameters()]
 
 
 def main():
@@ -270,7 +261,6 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--checkpoint", choices=["none", "sqrt", "block"], default="none")
     parser.add_argument("--dump")
-    parser.add_argument("--blur", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -282,9 +272,8 @@ def main():
         for kind, items in (("param", net.named_parameters()), ("buffer", net.named_buffers()), ("data", (("x", x), ("y", y)))):
             for name, tensor in items:
                 dump.add(kind, name, tensor)
-        for name, gradient, moved in exact_gradients(options.model, net, x, y, options.blur):
+        for name, gradient in exact_gradients(options.model, net, x, y):
             dump.add("exact", name, gradient)
-            dump.add("blur", name, torch.tensor([moved]))
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     losses, seconds = [], []

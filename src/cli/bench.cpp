@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
+#include "graph/exact.h"
 #include "trainer/setup.h"
 
 namespace reprise::cli {
@@ -28,7 +30,7 @@ struct BenchCommand {
   int steps = 5;
   double time_limit = 10;
   std::int64_t iterations = 0;
-  bool json = false;
+  bool json = false, exact = false;
 };
 
 struct Bench {
@@ -44,22 +46,42 @@ std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& com
   return batch.empty() ? model.random_batch(command.model.seed) : batch;
 }
 
+Tensor value_of(const Capture& capture) {
+  const auto& state = *static_cast<const nn::Parameter::State*>(capture.state.get());
+  if (state.present) return state.value;
+  Tensor value = Tensor::empty(state.type);
+  state.begin(value);
+  return value;
+}
+
+// In double precision, node by node and without a limit.
+std::vector<Tensor> evaluate_exactly(const Function& f, std::span<const Tensor> batch) {
+  std::vector<Type> types;
+  for (const Tensor& t : batch) types.push_back(t.type());
+  Graph graph = eliminate_dead_code(in_double_precision(trace(f, types)));
+  std::map<std::int32_t, Tensor> given;
+  for (std::size_t i = 0; i < batch.size(); ++i) given[graph.inputs[i]] = batch[i];
+  for (const Capture& c : graph.captures) given[c.input] = value_of(c);
+  std::vector<Tensor> inputs;
+  for (std::int32_t input : graph.inputs) inputs.push_back(given.at(input).to(graph.type({input, 0}).dtype));
+  return evaluate(graph, inputs);
+}
+
 // The gradients of the first step, one raw file a parameter.
-void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch, const std::string& folder) {
+void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch, const BenchCommand& command) {
   std::vector<std::string> names;
-  Compiled all(
-      [&](const Values& v) -> Values {
-        Value loss = model.loss(v)[0];
-        Values wrt;
-        for (const nn::Named& p : model.parameters)
-          if (p.parameter.trainable()) names.push_back(p.name), wrt.push_back(p.parameter.in(loss));
-        return gradients(loss, wrt);
-      },
-      {.measure = false});
-  std::vector<Tensor> found = all.run(batch);
-  std::filesystem::create_directories(folder);
+  auto all = [&](const Values& v) -> Values {
+    Value loss = model.loss(v)[0];
+    Values wrt;
+    for (const nn::Named& p : model.parameters)
+      if (p.parameter.trainable()) names.push_back(p.name), wrt.push_back(p.parameter.in(loss));
+    return gradients(loss, wrt);
+  };
+  std::vector<Tensor> found =
+      command.exact ? evaluate_exactly(all, batch) : Compiled(all, {.measure = false}).run(batch);
+  std::filesystem::create_directories(command.gradients);
   for (std::size_t i = 0; i < found.size(); ++i)
-    write_file(folder + "/" + names[i] + ".bin",
+    write_file(command.gradients + "/" + names[i] + ".bin",
                std::string(static_cast<const char*>(found[i].data()), static_cast<std::size_t>(found[i].bytes())));
 }
 
@@ -101,7 +123,7 @@ Bench run(const BenchCommand& command) {
   memory.arena_is_next();
   {
     std::vector<Tensor> batch = batch_for(model, command);
-    if (!command.gradients.empty()) write_gradients(model, batch, command.gradients);
+    if (!command.gradients.empty()) write_gradients(model, batch, command);
     for (std::size_t i = 0; i < batch.size(); ++i)
       std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
   }
@@ -178,6 +200,7 @@ std::function<Status()> add_bench(CLI::App& verb) {
              {.type = "DIR"});
   add_option(verb, "--gradients", command->gradients,
              "Write the first step's gradients to this folder, raw, a file each", {.type = "DIR"});
+  add_flag(verb, "--exact", command->exact, "Those gradients in double precision, to see what rounding does to them");
   add_model_options(verb, command->model);
   add_flag(verb, "--json", command->json, "Print JSON on standard output and nothing else there");
   add_footer(verb,

@@ -100,8 +100,8 @@ std::string intention(const Trainer& trainer, const std::string& folder) {
       fmt::format("{} on {}: {} parameters, {} samples, {} steps of {} ({:.1f} epochs)\n", r.model,
                   r.data.empty() ? "shipped data" : r.data, trainer.model().parameter_count(), trainer.sample_count(),
                   r.steps, r.batch, static_cast<double>(r.steps) / static_cast<double>(trainer.steps_per_epoch()));
-  text += fmt::format("  budget {} of {} that a run without limit takes; the smallest possible is {}\n",
-                      format_bytes(m.budget), format_bytes(m.unlimited), format_bytes(m.smallest));
+  text += fmt::format("  budget {}; without a limit it takes {}; as little as {} would do\n", format_bytes(m.budget),
+                      format_bytes(m.unlimited), format_bytes(m.smallest));
   if (m.all_trained > 0)
     text += fmt::format("  frozen parameters save {}: with all of them trained it would be {}\n",
                         format_bytes(m.all_trained - m.unlimited), format_bytes(m.all_trained));

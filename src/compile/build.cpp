@@ -2,6 +2,8 @@
 #include "compile/build.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "compile/problem_of.h"
@@ -72,6 +74,29 @@ class Facts {
   std::vector<Type> types_;
 };
 
+Problem problem_with_costs(const Graph& graph, const CompileOptions& options) {
+  Facts facts(graph, options);
+  std::optional<DiskTimes> disk;
+  if (!options.disk.folder.empty()) disk = disk_times(options);
+  return problem_of(
+      graph, [&](std::int32_t node) { return facts.of(node); }, disk);
+}
+
+// Whether anything fits must not depend on how busy the machine is. This search has no time limit, and its costs are
+// estimates, which are the same in every run: the smallest budget that it names is one at which it finds its plan
+// again.
+PlanResult settle(const Prepared& prepared, CompileOptions options) {
+  double limit = std::exchange(options.planning.time_limit, std::numeric_limits<double>::infinity());
+  options.measure = false;
+  options.profile = nullptr;
+  PlanResult found = plan({prepared.graph, problem_with_costs(prepared.graph, options)}, options);
+  if (!found) return found;
+  options.planning.time_limit = limit;  // now with the real costs
+  options.planning.start = found.schedule;
+  PlanResult better = plan(prepared, options);
+  return better ? better : found;
+}
+
 }  // namespace
 
 Prepared prepare(Graph graph, const CompileOptions& options) {
@@ -81,11 +106,7 @@ Prepared prepare(Graph graph, const CompileOptions& options) {
   graph = eliminate_common_subexpressions(graph);
   graph = eliminate_dead_code(graph);
   graph = with_updates_in_place(graph);
-  Facts facts(graph, options);
-  std::optional<DiskTimes> disk;
-  if (!options.disk.folder.empty()) disk = disk_times(options);
-  Problem problem = problem_of(
-      graph, [&](std::int32_t node) { return facts.of(node); }, disk);
+  Problem problem = problem_with_costs(graph, options);
   return {std::move(graph), std::move(problem)};
 }
 
@@ -100,8 +121,12 @@ Problem problem_of(const Graph& graph, const CompileOptions& options) { return p
 
 PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan(prepare(graph, options), options); }
 
-Built build(Prepared prepared, const CompileOptions& options) {
+Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
   PlanResult result = plan(prepared, options);
+  constexpr int most_nodes = 4000;  // with more it would take minutes
+  bool is_timed = std::isfinite(options.planning.time_limit) && prepared.problem.node_count() <= most_nodes;
+  if (!result && is_timed && effort == Effort::settle && !options.planning.cancel.stop_requested())
+    result = settle(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   auto program = std::make_shared<const Program>(
       link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));

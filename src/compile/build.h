@@ -23,7 +23,9 @@ struct Built {
   PlanResult plan;
   std::shared_ptr<const Program> program;
 };
-Built build(Prepared prepared, const CompileOptions& options);
+/// Where nothing fits within the planning's time limit: refuse at once, or search on until that is sure.
+enum class Effort { limited, settle };
+Built build(Prepared prepared, const CompileOptions& options, Effort effort = Effort::settle);
 
 /// Types that a compiled function is kept by.
 std::string key_of(std::span<const Type> types);

@@ -23,12 +23,12 @@ std::string PlanResult::summary() const {
 
 std::string PlanResult::why() const {
   if (!feasible) {
-    std::string exact = min_budget_bound == min_budget
-                            ? fmt::format("the smallest budget is {}", format_bytes(min_budget))
-                            : fmt::format("the smallest budget is between {} and {}", format_bytes(min_budget_bound),
-                                          format_bytes(min_budget));
-    return fmt::format("no schedule fits {}: {} ({} bytes would do), reached at '{}' ({})", format_bytes(budget), exact,
-                       min_budget, where, split);
+    std::string least = format_bytes(min_budget_bound), most = format_bytes(min_budget);
+    std::string smallest = min_budget_bound == min_budget ? most
+                           : least == most                ? "about " + most
+                                                          : fmt::format("between {} and {}", least, most);
+    return fmt::format("no schedule fits {}: the smallest budget is {} ({} bytes would do), reached at '{}' ({})",
+                       format_bytes(budget), smallest, min_budget, where, split);
   }
   if (binding.node < 0) return "everything fits: nothing needs to be recomputed";
   return fmt::format(

@@ -81,30 +81,30 @@ struct TrainStep::Impl {
     return prepare(record_step(step, options, count, batch), session.options());
   }
 
-  Built built(std::span<const Type> batch, int count) {
+  Built built(std::span<const Type> batch, int count, Effort effort = Effort::settle) {
     parts[key] = count;
-    return build(prepared(batch, count), session.options());
+    return build(prepared(batch, count), session.options(), effort);
   }
 
-  // Parts are tried by doubling; once one fits, more of them only add work as soon as they stop helping.
+  // Parts are tried by doubling; once one fits, more of them only add work as soon as they stop helping. Where none
+  // does, the one that comes nearest is tried harder.
   Built fastest(std::span<const Type> batch) {
     std::int64_t size = batch.empty() || batch[0].shape.rank() == 0 ? 1 : batch[0].shape[0];
     std::optional<Built> best;
-    std::string why;
+    int best_parts = 1, nearest = 1;
     std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-    for (int count = 1; count <= size; count *= 2) {
-      if (size % count != 0) break;
+    for (int count = 1; count <= size && size % count == 0; count *= 2) {
       try {
-        Built next = built(batch, count);
+        Built next = built(batch, count, Effort::limited);
         if (best && next.plan.cost >= best->plan.cost) break;
         best = std::move(next);
-        best_parts_ = count;
+        best_parts = count;
       } catch (const NoScheduleFits& e) {
-        if (e.smallest_budget < smallest) why = e.what(), smallest = e.smallest_budget;
+        if (e.smallest_budget < smallest) nearest = count, smallest = e.smallest_budget;
       }
     }
-    if (!best) throw NoScheduleFits(why, smallest);
-    parts[key] = best_parts_;
+    if (!best) return built(batch, nearest);
+    parts[key] = best_parts;
     return std::move(*best);
   }
 
@@ -135,8 +135,6 @@ struct TrainStep::Impl {
                     reads_of(graph, found->node)),
         first);
   }
-
-  int best_parts_ = 1;
 };
 
 TrainStep::TrainStep(Function loss, nn::Fields parameters, optim::Rule rule, StepOptions options)

@@ -60,8 +60,8 @@ TEST_F(TrainCommandTest, GivesTheSameLossesWithinAnyBudget) {
 TEST_F(TrainCommandTest, ShowsWhatItWillDoAndStopsThere) {
   Outcome run = tool("train digits --estimate --time-limit 0.2 --dry-run --budget 90% --steps 50 2>/dev/null");
   EXPECT_EQ(run.status, 0);
-  for (const char* words : {"parameters", "that a run without limit takes", "the smallest possible is", "recomputed",
-                            "above the best possible"})
+  for (const char* words :
+       {"parameters", "without a limit it takes", "as little as", "recomputed", "above the best possible"})
     EXPECT_TRUE(holds(run.output, words)) << run.output;
   json r = result_of(small_digits + "--dry-run --epochs 2");
   EXPECT_EQ(r["recipe"]["steps"], 2 * (1618 / 8)) << "batches of 8 of the nine tenths of 1797 samples that train";
@@ -253,15 +253,15 @@ TEST_F(TrainCommandTest, TakesTheUsersData) {
 
 TEST_F(TrainCommandTest, SaysNothingWhereItIsToBeQuiet) {
   EXPECT_EQ(complaint("train " + small_digits + "--steps 1 --quiet").output, "");
-  EXPECT_TRUE(holds(complaint("train " + small_digits + "--steps 1").output, "the smallest possible is "));
+  EXPECT_TRUE(holds(complaint("train " + small_digits + "--steps 1").output, "as little as "));
   EXPECT_TRUE(
       tool("train " + small_digits + "--steps 1 --json 2>/dev/null").output.starts_with("{\"model\":\"digits\""));
 }
 
 TEST_F(TrainCommandTest, SearchesForAPlanAsLongAsItMay) {
-  const std::string run = "train digits --batch 8 --validation 0 --estimate --dry-run --budget 90% --time-limit ";
-  EXPECT_EQ(complaint(run + "2").status, 0);
-  EXPECT_EQ(complaint(run + "0.000001").status, 3) << "there is no time to find anything";
+  const std::string run = "digits --batch 8 --validation 0 --estimate --dry-run --budget 80% --time-limit ";
+  json hurried = result_of(run + "0.000001"), patient = result_of(run + "2");
+  EXPECT_LT(patient["gap"], hurried["gap"]) << "a plan was found in no time, but nothing was proved";
 }
 
 TEST_F(TrainCommandTest, RefusesWhatThereIsNot) {

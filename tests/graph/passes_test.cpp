@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "graph/exact.h"
 #include "message.h"
 #include "reprise/autodiff.h"
 
@@ -32,6 +33,16 @@ TEST(DeadCode, IsRemovedAndInputsStay) {
   EXPECT_EQ(lean.size(), 3);
   EXPECT_EQ(lean.inputs.size(), 2u);
   verify(lean);
+}
+
+TEST(DoublePrecision, GivesWhatRoundingTookAway) {
+  Tensor big = Tensor::full({DType::f32, {3}}, 16'777'216);  // 2^24: adding 1 is lost in f32
+  Graph graph = traced([&](const Values& v) -> Values { return {v[0] + Value(big) - Value(big)}; });
+  Tensor one = Tensor::full({DType::f32, {3}}, 1);
+  EXPECT_EQ(evaluate(graph, std::vector{one})[0].to_vector<float>()[0], 0);
+  Graph exact = in_double_precision(graph);
+  verify(exact);
+  EXPECT_EQ(evaluate(exact, std::vector{one.to(DType::f64)})[0].to_vector<double>()[0], 1);
 }
 
 TEST(CommonSubexpressions, BecomeOneNode) {

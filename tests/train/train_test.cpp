@@ -160,6 +160,21 @@ TEST(TrainStep, RefusesOneByteLessThanTheSmallestBudget) {
   EXPECT_LE(step.arena_bytes(), smallest);
 }
 
+// What fits must not depend on how long a busy machine searched, nor on what it measured.
+TEST(TrainStep, FitsTheSmallestBudgetHoweverShortTheTimeToPlan) {
+  auto make = [] { return subject(deep_mlp(8, 24), optim::Adam{}.rule(), square_batch(64, 24)); };
+  StepOptions hurried{.planning = {.iterations = 200, .time_limit = 1e-9}};
+  std::int64_t smallest = smallest_budget_of(make(), hurried);
+  EXPECT_EQ(smallest, smallest_budget_of(make(), {.planning = {.iterations = 200}, .measure = false}));
+  hurried.budget = smallest;
+  Outcome tight = train(make(), hurried);
+  EXPECT_LE(tight.arena_bytes, smallest);
+  EXPECT_GT(tight.plan.recomputed, 0);
+  expect_same_bits(train(make(), {.measure = false}), tight, "smallest budget");
+  hurried.budget = smallest - 1;
+  EXPECT_THROW(train(make(), hurried), NoScheduleFits);
+}
+
 TEST(TrainStep, PartsOfABatchGiveTheGradientOfTheWhole) {
   auto make = [] { return subject(deep_mlp(3, 8), optim::Sgd{{.lr = 0.5}}.rule(), square_batch(16, 8)); };
   Outcome whole = train(make(), {.measure = false}), parts = train(make(), {.accumulate = 4, .measure = false});
