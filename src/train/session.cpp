@@ -55,12 +55,10 @@ Executor& Session::executor() {
   return *executor_;
 }
 
+// State stays where it is and keeps the arena, of which nothing else stays: copies would be beside it for a while.
 void Session::release() {
   if (!executor_) return;
-  for (const Capture& c : executor_->program().graph.captures) {
-    State& state = state_of(c);
-    if (state.value.data() == executor_->pinned(c.input).data()) state.value = state.value.clone();
-  }
+  executor_->give_back();
   executor_.reset();
   loaded_ = nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of one function, by input types, and the executor of the one in use. State (parameters) moves into the arena
-// of the program about to run, and back into memory of its own when that arena goes.
+// of the program about to run, and stays in that of the last.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reprise/train.h"
 
+#include <optional>
 #include <thread>
 
 #include "base/random.h"
@@ -248,6 +249,21 @@ TEST(TrainStep, ParametersOutliveTheStepAndItsArena) {
     step(random_tensor({5, 3}, 1));
   }
   EXPECT_EQ(layer.weight.value().to_vector<float>().size(), 6u);
+}
+
+// A copy would stand beside the arena, past the budget, just when everything is done.
+TEST(TrainStep, ParametersStayWhereTheyAreWhenTheStepEnds) {
+  nn::Linear layer(8, 8, true, 3);
+  std::vector<Tensor> batch = square_batch(4, 8);
+  std::optional<TrainStep> step(
+      std::in_place, [&](const Values& v) -> Values { return {mse(layer(v[0]), v[1])}; }, nn::parameters(layer),
+      optim::Sgd{}.rule(), StepOptions{.measure = false});
+  step->run(batch);
+  Tensor before = layer.weight.value().clone();
+  const void* place = layer.weight.value().data();
+  step.reset();
+  EXPECT_EQ(layer.weight.value().data(), place);
+  EXPECT_TRUE(same_bits(layer.weight.value(), before));
 }
 
 TEST(TrainStep, ThreadsWithTheirOwnStepsDoNotInteract) {
