@@ -17,8 +17,8 @@ else()
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-array-bounds;-Wno-restrict>)
 endif()
 if(REPRISE_SANITIZE)
-  target_compile_options(reprise_options INTERFACE -Og -g1 -fno-omit-frame-pointer
-    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:REPRISE_IS_TRUSTED>>>:-fsanitize=${REPRISE_SANITIZE};-fno-sanitize-recover=all>)
+  target_compile_options(reprise_options INTERFACE -Og -g1 -fno-omit-frame-pointer -fsanitize=${REPRISE_SANITIZE}
+    -fno-sanitize-recover=all)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
 # ThreadSanitizer cannot see inside the OpenMP runtime, so that build runs our own loops on one thread.

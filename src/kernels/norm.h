@@ -106,7 +106,8 @@ RowMeans<T> row_means(const RowNorm& p, const T* x, const T* dy, const T* w, T m
 /// dx of one row; adds to dw and db (where not nullptr) what the row contributes.
 template <class T>
 void backward_row(const RowNorm& p, const T* x, const T* dy, const T* w, T mean, T scale, T* dx, T* dw, T* db) {
-  auto [g_mean, gx_mean] = row_means(p, x, dy, w, mean, scale, dw, db);
+  const RowMeans<T> means = row_means(p, x, dy, w, mean, scale, dw, db);
+  const T g_mean = means.g, gx_mean = means.g_xhat;  // not a binding: clang has none in OpenMP loops
   for (std::int64_t s = 0; s < p.segments; ++s) {
     const T *xs = x + s * p.length, *ds = dy + s * p.length;
     T* out = dx + s * p.length;
