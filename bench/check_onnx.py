@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `reprise grad` on networks that PyTorch exports in training mode, at full size with random weights, with
 PyTorch's own loss (within 1e-5) and gradients (within 1e-3 of the largest element of each), at a budget of 100 % and of 40 %
-of what an unlimited run takes (or the least of 50 %, 60 %, ... that has a schedule: weights and gradients are held whole),
-which must be equal bit for bit. A gradient that is zero but for rounding (the bias before a batch norm, the bias of
-attention's keys) is compared with a millionth of the largest gradient of all. Where f32 gradients are further apart, how far is
-printed but not judged; the same network in f64 on two of the samples must then agree within 1e-6.
+of what an unlimited run takes, which must be equal bit for bit. Where 40 % has no schedule the smallest budget that has one is
+taken and printed: `grad` holds all weights and all gradients to the end. A gradient that is zero but for rounding (the bias
+before a batch norm, the bias of attention's keys) is compared with a millionth of the largest gradient of all.
+
+Networks with batch norms are compared twice. As PyTorch starts them, half of all rectifiers work around their edge, and f32
+gradients of any two programs, or of PyTorch and itself in f64, are up to 10 % apart: they are compared in f64, on two samples,
+within 1e-6. In f32 they are compared with the biases of their batch norms raised, where rounding decides nothing.
 
   bench/check_onnx.py REPRISE [NAME]...
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,15 +34,15 @@ def run(*command):
 
 
 def gradients_within(reprise, folder, case, budget):
-    """What it printed and wrote, and the budget; nothing, and what it said, where that does not fit."""
+    """What it printed and wrote; where no schedule fits, the smallest budget in bytes that has one."""
     out = os.path.join(folder, f"grads{budget.strip('%')}.npz")
     command = [reprise, "grad", os.path.join(folder, "net.onnx"), "--inputs", os.path.join(folder, "in.npz"), "--loss", case.loss,
-               "--out", out, "--json", "--budget"]
-    status, result, said = run(*command, budget)
+               "--out", out, "--json", "--budget", budget]
+    status, result, said = run(*command)
     if status == 3:
-        return None, said.strip()
+        return None, re.search(r"smallest budget is .*?\((\d+) bytes\)", said).group(1)
     if status != 0:
-        sys.exit(f"{' '.join(command)} {budget} failed with status {status}:\n{said}")
+        sys.exit(f"{' '.join(command)} failed with status {status}:\n{said}")
     return (result, np.load(out)), budget
 
 
@@ -73,26 +77,21 @@ def write(case, folder):
 
 def check(reprise, name):
     case = networks.make(networks.FULL, name)
+    exact = apart_in_f64(reprise, name) if networks.off_the_edge(case) else 0
     with tempfile.TemporaryDirectory() as folder:
         write(case, folder)
         size = os.path.getsize(os.path.join(folder, "net.onnx"))
-        (_, ours), _ = gradients_within(reprise, folder, case, "100%")
-        less, budget = gradients_within(reprise, folder, case, "40%")
+        (all_memory, ours), _ = gradients_within(reprise, folder, case, "100%")
+        less, smallest = gradients_within(reprise, folder, case, "40%")
         if less is None:
-            print(f"{name:13} 40 % does not fit: {budget}")
-            less, budget = next((found, share) for share in ("50%", "60%", "70%", "80%", "90%", "100%")
-                                for found, _ in [gradients_within(reprise, folder, case, share)] if found)
+            less, _ = gradients_within(reprise, folder, case, smallest)
         equal = all(np.array_equal(ours[key], less[1][key]) for key in ours.files)
         loss, rows, missing = compare(case, ours)
-    within = less[0]["measured_peak_bytes"] <= less[0]["budget_bytes"]
-    blurred = sum(apart > 1e-3 for apart, _ in rows)
-    exact = apart_in_f64(reprise, name) if blurred else 0
-    ok = loss <= 1e-5 and exact <= 1e-6 and equal and within and missing == 0
+    peak, budget, whole = less[0]["measured_peak_bytes"], less[0]["budget_bytes"], all_memory["budget_bytes"]
+    ok = loss <= 1e-5 and max(rows)[0] <= 1e-3 and exact <= 1e-6 and equal and peak <= budget and missing == 0
     print(f"{name:13} {size / 2**20:6.1f} MiB, {len(rows)} gradients: loss {loss:.1e} apart, gradients {max(rows)[0]:.1e} at most "
-          f"({max(rows)[1]}); {budget} {'equal' if equal else 'DIFFERS'}, {less[0]['measured_peak_bytes'] / 2**20:.1f} of "
-          f"{less[0]['budget_bytes'] / 2**20:.1f} MiB, {less[0]['recomputed']} recomputed: {'ok' if ok else 'WRONG'}", flush=True)
-    if blurred:
-        print(f"{'':13} {blurred} of {len(rows)} above 1e-3; in f64 {exact:.1e} apart at most", flush=True)
+          f"({max(rows)[1]}){f', in f64 {exact:.1e}' if exact else ''}; {100 * budget / whole:.0f} % of {whole / 2**20:.1f} MiB "
+          f"{'equal' if equal else 'DIFFERS'}, {less[0]['recomputed']} recomputed: {'ok' if ok else 'WRONG'}", flush=True)
     return ok
 
 
