@@ -58,7 +58,7 @@ REPRISE_API OnnxSummary onnx_summary(const std::string& path);
 /// Shapes of inputs as people write them: "x:8x3x224x224" becomes {8, 3, 224, 224} of x.
 REPRISE_API std::map<std::string, std::vector<std::int64_t>> onnx_shapes(const std::vector<std::string>& texts);
 
-/// Whether a word is the path of an ONNX file: it ends with ".onnx".
+/// Whether a word is the path of an ONNX file: it ends with ".onnx", in letters of any case.
 REPRISE_API bool is_onnx_path(std::string_view word);
 /// Changes as soon as the file does, or a file of external data that it uses.
 REPRISE_API std::string onnx_fingerprint(const std::string& path);

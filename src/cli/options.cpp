@@ -75,7 +75,7 @@ void add_option(CLI::App& verb, const std::string& name, T& variable, const std:
   if (rules.delimiter) option->delimiter(rules.delimiter);
   if (rules.shows_default) option->capture_default_str();
   bool is_list = option->get_items_expected_max() > 1;
-  if (name.starts_with('-') && !is_list) option->take_last();  // what was said later holds
+  if (name.starts_with('-') && !is_list && !rules.is_once) option->take_last();  // what was said later holds
 }
 template void add_option(CLI::App&, const std::string&, std::string&, const std::string&, const Rules&);
 template void add_option(CLI::App&, const std::string&, std::vector<std::string>&, const std::string&, const Rules&);

@@ -30,6 +30,7 @@ struct Rules {
   Check check = {};
   char delimiter = 0;          // between the elements of a list
   bool shows_default = false;  // the help shows what the variable holds now
+  bool is_once = false;        // saying it again is wrong; otherwise what was said later holds
 };
 
 /// `name` is "--long", "-s,--long", or "word" for an argument without a dash. T is std::string, a std::vector of them,

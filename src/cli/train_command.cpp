@@ -57,7 +57,7 @@ void add_run_options(CLI::App& verb, TrainCommand& c) {
       "Bytes for everything: 512MiB, 2GB, 50% of what the run takes without limit, or auto: what the machine has",
       {.check = is_budget_or_auto(), .shows_default = true});
   add_option(verb, "--data", c.data, "A text, CSV, IDX, npy/npz file or a folder of images; shipped data if left out",
-             {.type = "PATH"});
+             {.type = "PATH", .is_once = true});
   add_option(verb, "--data-kind", c.data_kind, "How to read it if its name does not say: text, idx, csv, npz, images",
              {.check = one_of("text,idx,csv,npz,images")});
   add_option(verb, "--steps", c.steps, "Steps to train; 1000 if --epochs is left out too", {.check = positive()});

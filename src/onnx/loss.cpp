@@ -82,6 +82,14 @@ int class_axis(const Shape& output, const Shape& labels) {
        to_string(labels), to_string(output));
 }
 
+void check_target(LossKind loss, const Type& target) {
+  if (loss == LossKind::cross_entropy && (is_float(target.dtype) || target.dtype == DType::boolean))
+    fail(
+        "[onnx] the target is {}: cross_entropy wants classes, which are integers; the losses of numbers are mse and "
+        "bce",
+        to_string(target));
+}
+
 Value loss_value(LossKind loss, const Value& output, const Value& target) {
   if (!is_float(output.dtype())) fail("[onnx] the output is {}: only floats can be learned", to_string(output.type()));
   Value y = output.dtype() == DType::f64 ? output : cast(output, DType::f32);
@@ -92,8 +100,7 @@ Value loss_value(LossKind loss, const Value& output, const Value& target) {
     case LossKind::bce: return bce_with_logits(y, shaped_like(y, target));
     case LossKind::cross_entropy: break;
   }
-  if (is_float(target.dtype()) || target.dtype() == DType::boolean)
-    fail("[onnx] the target is {}: cross_entropy wants classes, which are integers", to_string(target.type()));
+  check_target(loss, target.type());
   return class_loss(y, target);
 }
 

@@ -21,6 +21,8 @@ Type usual_target(LossKind loss, const Type& output);
 /// go together. Labels may also be one long row, for classes along the last axis.
 int class_axis(const Shape& output, const Shape& labels);
 
+/// An Error where the loss cannot compare with it.
+void check_target(LossKind loss, const Type& target);
 /// The loss as one number. Labels of -100 count as nothing. Targets of as many elements take the output's shape.
 Value loss_value(LossKind loss, const Value& output, const Value& target);
 /// The output with its classes last, which are along this axis.

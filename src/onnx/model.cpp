@@ -69,8 +69,11 @@ ImportOptions import_options(const Document& document, const OnnxOptions& option
     if (!first) first = &input;
     import.shapes[input.name] = bound(document, input, *first, options);
   }
+  std::string names;
+  for (const auto& [name, sizes] : import.shapes) names += (names.empty() ? "" : ", ") + shown(name);
   for (const auto& [name, sizes] : options.shapes)
-    if (!import.shapes.contains(name)) fail("[onnx] '{}' has no input '{}' to give a shape", document.path, name);
+    if (!import.shapes.contains(name))
+      fail("[onnx] '{}' has no input {} to give a shape: choose from {}", document.path, shown(name), names);
   return import;
 }
 
@@ -99,6 +102,8 @@ std::string shape_key(const Values& inputs) {
   return key;
 }
 
+constexpr std::size_t most_weights = 20'000;  // many times what models have; time grows with the square
+
 /// The network, bound to shapes, with the parameters that stand for its initializers.
 class FileModel {
  public:
@@ -112,6 +117,7 @@ class FileModel {
     networks_.emplace("", Network(document_, import_options(*document_, options_)));
     if (network().inputs().empty()) fail("[onnx] '{}' has no input: there is nothing to learn from", path);
     loss_ = loss_named(options_.loss, network().outputs()[0].second);
+    if (options_.target) check_target(loss_, *options_.target);
     add_parameters();
   }
 
@@ -204,6 +210,8 @@ class FileModel {
     for (const FileTensor& t : document_->initializers) {
       Role role = network().role(t.name);
       if (role == Role::constant) continue;
+      if (weights_.size() == most_weights)
+        fail("[onnx] '{}' has more than {} tensors of weights: merge some", document_->path, most_weights);
       weights_.emplace(t.name, parameter(t, role == Role::trained));
       parameters_.push_back({t.name, weights_.at(t.name)});
     }
@@ -360,7 +368,12 @@ std::map<std::string, std::vector<std::int64_t>> onnx_shapes(const std::vector<s
   return shapes;
 }
 
-bool is_onnx_path(std::string_view word) { return word.ends_with(".onnx"); }
+bool is_onnx_path(std::string_view word) {
+  constexpr std::string_view ending = ".onnx";
+  auto is_letter = [](char written, char letter) { return (written | 0x20) == (letter | 0x20); };
+  return word.size() >= ending.size() &&
+         std::ranges::equal(word.substr(word.size() - ending.size()), ending, is_letter);
+}
 
 std::string onnx_fingerprint(const std::string& path) {
   onnx::Document document = onnx::read_document(path);

@@ -240,5 +240,27 @@ TEST_F(OnnxCommand, TrainsANetworkOfSeveralInputs) {
   EXPECT_EQ(plain.status, 1);
 }
 
+TEST_F(OnnxCommand, TakesFilesWhoseNamesEndInCapitals) {
+  std::filesystem::copy_file(fixtures + "vgg.onnx", in("VGG.ONNX"));
+  EXPECT_EQ(tool("inspect " + in("VGG.ONNX")).status, 0);
+  EXPECT_EQ(tool("plan " + in("VGG.ONNX") + quick + "--budget 1MiB").status, 0);
+}
+
+TEST_F(OnnxCommand, RefusesDataThatWouldTakeThePlaceOfOthers) {
+  Outcome twice = complaint("train " + fixtures + "vgg.onnx --data a.npz --data b.npz" + quick);
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_TRUE(holds(twice.output, "--data")) << twice.output;
+}
+
+TEST_F(OnnxCommand, SaysWhichLossLearnsNumbers) {
+  io::save_npz(in("numbers.npz"), {{"x", Tensor::full({DType::f32, {20, 3, 16, 16}}, 1)},
+                                   {"y", Tensor::full({DType::f32, {20, 5}}, 0.5)}});
+  std::string train = "train " + fixtures + "vgg.onnx --steps 1 --data " + in("numbers.npz") + quick;
+  Outcome classes = complaint(train);
+  EXPECT_EQ(classes.status, 1);
+  EXPECT_TRUE(holds(classes.output, "the losses of numbers are mse and bce")) << classes.output;
+  EXPECT_EQ(tool(train + "--loss mse --quiet").status, 0);
+}
+
 }  // namespace
 }  // namespace reprise::cli::onnx_tests

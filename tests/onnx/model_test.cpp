@@ -219,5 +219,32 @@ TEST(OnnxFingerprint, ChangesWithTheFile) {
   EXPECT_NE(onnx_fingerprint(exported + "vgg.onnx"), onnx_fingerprint(exported + "gpt.onnx"));
 }
 
+TEST_F(OnnxModel, IsAPathInLettersOfAnyCase) {
+  EXPECT_TRUE(is_onnx_path("a.onnx") && is_onnx_path("NET.ONNX") && is_onnx_path("b/Net.Onnx"));
+  EXPECT_FALSE(is_onnx_path("onnx") || is_onnx_path("a.onnx.gz") || is_onnx_path("aonnx") || is_onnx_path(""));
+}
+
+TEST_F(OnnxModel, SaysWhichLossTakesNumbersAndWhichInputsThereAre) {
+  std::string path = file("c.onnx", classifier());
+  for (Shape shape : {Shape{4}, Shape{4, 3}})
+    EXPECT_NE(refusal([&] {
+                onnx_model(path, {.batch = 4, .target = Type{DType::f32, shape}});
+              }).find("cross_entropy wants classes, which are integers; the losses of numbers are mse and bce"),
+              std::string::npos);
+  EXPECT_NE(refusal([&] {
+              onnx_model(path, {.shapes = {{"z", {4, 2}}}});
+            }).find("has no input 'z' to give a shape: choose from 'x'"),
+            std::string::npos);
+}
+
+TEST_F(OnnxModel, RefusesMoreWeightsThanCanBePlanned) {
+  WireMessage graph;
+  std::vector<std::string> names{"x"};
+  for (int i = 0; i < 20'001; ++i) graph.message(5, wire_floats(names.emplace_back("w" + std::to_string(i)), {1}, {1}));
+  graph.message(1, wire_node("Sum", names, {"y"})).message(11, wire_value("x", {1})).message(12, wire_value("y", {1}));
+  EXPECT_NE(refusal([&] { onnx_model(file("many.onnx", graph)); }).find("has more than 20000 tensors of weights"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise::onnx
