@@ -14,9 +14,11 @@
 namespace reprise::onnx {
 namespace {
 
-// Many times what models have. A file of a few bytes a thing cannot take more memory than these many things do.
-constexpr std::int64_t most_things = 1'000'000;    // nodes, names, attributes, tensors, dimensions
-constexpr std::int64_t most_numbers = 16'000'000;  // in lists of attributes
+// Many times what models have. A file of a few bytes a thing cannot take more memory than these many things do: a node
+// that is understood, recorded and planned takes up to 4 KiB.
+constexpr std::int64_t most_file_nodes = 100'000;
+constexpr std::int64_t most_things = 500'000;     // names, attributes, tensors, dimensions, nodes once more
+constexpr std::int64_t most_numbers = 4'000'000;  // in lists of attributes
 
 // The kinds of attributes, by AttributeProto's numbers.
 enum : std::int64_t {
@@ -49,8 +51,8 @@ class Reader {
   Document document();
 
  private:
-  void count(std::int64_t& of, std::int64_t most);
-  void thing() { count(things_, most_things); }
+  void count(std::int64_t& of, std::int64_t most, const char* what);
+  void thing() { count(things_, most_things, "names, attributes and tensors"); }
 
   void read_opset(Bytes bytes, Document& to);
   void read_graph(Bytes bytes, Document& to);
@@ -68,14 +70,14 @@ class Reader {
   Dimension dimension(Bytes bytes);
 
   std::shared_ptr<const SourceFile> file_;
-  std::int64_t things_ = 0, numbers_ = 0;
+  std::int64_t nodes_ = 0, things_ = 0, numbers_ = 0;
   std::set<std::string> initializer_names_, input_names_;
 };
 
 std::string domain_of(const std::string& written) { return written == "ai.onnx" ? "" : written; }
 
-void Reader::count(std::int64_t& of, std::int64_t most) {
-  if (++of > most) file_->reject(fmt::format("holds more than {} things: split the model", most));
+void Reader::count(std::int64_t& of, std::int64_t most, const char* what) {
+  if (++of > most) file_->reject(fmt::format("holds more than {} {}: split the model", most, what));
 }
 
 Document Reader::document() {
@@ -152,6 +154,7 @@ void Reader::add_input(Bytes bytes, Document& to) {
 }
 
 Node Reader::node(Bytes bytes) {
+  count(nodes_, most_file_nodes, "nodes");
   thing();
   Node to;
   Message message(*file_, bytes);
@@ -206,7 +209,7 @@ bool Reader::read_value(const Field& field, AttributeParts& to) {
 void Reader::each_number(const Field& field, Wire scalar, const std::function<void(std::uint64_t)>& use) {
   Numbers numbers(field, scalar);
   for (std::uint64_t bits = 0; numbers.next(bits);) {
-    count(numbers_, most_numbers);
+    count(numbers_, most_numbers, "numbers in attributes");
     use(bits);
   }
 }

@@ -107,13 +107,13 @@ std::vector<std::string> names_read(const Node& node) {
 
 std::vector<Node> ordered_nodes(const Document& document) { return Sorting(document).run(); }
 
-std::vector<Node> needed_nodes(const std::vector<Node>& nodes, const std::vector<std::string>& names) {
+std::vector<Node> needed_nodes(std::vector<Node> nodes, const std::vector<std::string>& names) {
   std::unordered_set<std::string> wanted(names.begin(), names.end());
   std::vector<Node> needed;
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     if (std::ranges::none_of(node->outputs, [&](const std::string& name) { return wanted.contains(name); })) continue;
     for (std::string& name : names_read(*node)) wanted.insert(std::move(name));
-    needed.push_back(*node);
+    needed.push_back(std::move(*node));
   }
   std::ranges::reverse(needed);
   return needed;

@@ -16,7 +16,7 @@ std::vector<std::string> names_read(const Node& node);
 std::vector<Node> ordered_nodes(const Document& document);
 
 /// Those of the nodes, in the same order, that make these names or what makes them.
-std::vector<Node> needed_nodes(const std::vector<Node>& nodes, const std::vector<std::string>& names);
+std::vector<Node> needed_nodes(std::vector<Node> nodes, const std::vector<std::string>& names);
 
 /// 'name', or the op and what it makes where it has none.
 std::string title(const Node& node);

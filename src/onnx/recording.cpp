@@ -20,12 +20,13 @@ const Tensor* tensor_of_constant(const Value& value) {
   return node.op == &constant_op ? std::get_if<Tensor>(node.attributes.find("value")) : nullptr;
 }
 
-// A graph larger than this is no network that anybody trains: a file made it grow.
-constexpr std::int32_t most_nodes = 1'000'000;
+// A graph larger than this is no network that anybody trains: a file made it grow. Planned, a node takes up to 4 KiB.
+constexpr std::int32_t most_recorded = 100'000;
 
 void check_size(const Value& value) {
   check_countable(value.type());
-  if (value.graph()->size() > most_nodes) fail("[onnx] the graph grows past {} nodes: record fewer steps", most_nodes);
+  if (value.graph()->size() > most_recorded)
+    fail("[onnx] the graph grows past {} operations: train a part of it, or on shorter sequences", most_recorded);
 }
 
 // Expressions of constants that are too large to fold become part of the network's graph, once.
@@ -121,6 +122,7 @@ std::vector<Operand> Recording::inputs_of(const Node& node) const {
 }
 
 void Recording::run(const Node& node) {
+  if (graph_ && graph_->size() > most_recorded) return;  // there is an error already, and memory enough was taken
   std::int64_t opset = opset_of(document_, node);
   const Operator* op = find_operator(node, opset);
   if (!op) return miss(node.op, title(node), advice_for(node, opset));

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -39,6 +40,13 @@ SourceFile::SourceFile(const std::string& path)
 SourceFile::~SourceFile() {
   munmap(address_of(bytes_.data()), bytes_.size());
   if (folder_ >= 0) close(folder_);
+}
+
+Bytes SourceFile::bytes() const {
+  struct stat status {};
+  if (fstat(file_.descriptor(), &status) != 0 || status.st_size < file_.bytes())
+    reject("was made shorter while it was in use: copy it again, and leave it until this has ended");
+  return bytes_;
 }
 
 void SourceFile::forget(Bytes part) const {

@@ -22,8 +22,9 @@ class SourceFile {
   SourceFile& operator=(const SourceFile&) = delete;
 
   const io::InputFile& file() const { return file_; }
-  /// The whole file. Who changes the file meanwhile changes this too.
-  Bytes bytes() const { return bytes_; }
+  /// The whole file. Who changes the file meanwhile changes this too; an Error where it was made shorter since it was
+  /// opened, for nobody can read what is mapped and not there.
+  Bytes bytes() const;
   std::int64_t offset_of(const std::uint8_t* at) const { return at - bytes_.data(); }
   /// Lets go of the pages of a part that was gone through.
   void forget(Bytes part) const;

@@ -126,6 +126,18 @@ TEST(OnnxGigantic, FoldingDoesNotWork) {
   EXPECT_EQ(Network(d.document()).outputs()[0].second.shape, (Shape{1, 1, 1000, 1000}));
 }
 
+// A node of a few bytes can become thousands: that is stopped once, not by every node again.
+TEST(OnnxGigantic, NetworksOfTooManyOperationsAreRefused) {
+  Draft d(14);
+  d.input("x", {8000, 1, 1}).weight("w", {1, 1, 1}).weight("r", {1, 1, 1});
+  for (int i = 0; i < 2000; ++i) {
+    std::string n = std::to_string(i);
+    d.node("RNN", {"x", "w", "r"}, {"y" + n}, {draft_integer("hidden_size", 1)}).output("y" + n);
+  }
+  std::string text = message_of([&] { Network network(d.document()); });
+  EXPECT_NE(text.find("the graph grows past 100000 operations: train a part of it"), std::string::npos) << text;
+}
+
 TEST(OnnxGigantic, RecurrentNetsHaveALimitedNumberOfSteps) {
   Draft d(14);
   d.input("x", {1000000000, 1, 1}).weight("w", {1, 1, 1}).weight("r", {1, 1, 1});

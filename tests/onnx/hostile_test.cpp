@@ -167,10 +167,22 @@ TEST_F(OnnxHostile, DeepNestingIsPassedOver) {
   EXPECT_NE(said(std::string(100000, '\x0b')).find(damaged), std::string::npos);  // groups in groups
 }
 
-TEST_F(OnnxHostile, AMillionEmptyThingsAreTooMany) {
-  std::string nodes;
-  for (int i = 0; i < 1'000'001; ++i) nodes += std::string("\x0a\x00", 2);
-  EXPECT_EQ(said(WireMessage().text(7, nodes).bytes()), "holds more than 1000000 things: split the model");
+std::string repeated(std::string_view part, int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += part;
+  return all;
+}
+
+// Two bytes of a file must not become a kilobyte of memory without end.
+TEST_F(OnnxHostile, TooManyTinyThingsAreRefused) {
+  const std::string_view empty_node("\x0a\x00", 2), empty_output("\x62\x00", 2), one_by_one("\x40\x01", 2);
+  EXPECT_EQ(said(WireMessage().text(7, repeated(empty_node, 100'001)).bytes()),
+            "holds more than 100000 nodes: split the model");
+  EXPECT_EQ(said(WireMessage().text(7, repeated(empty_output, 500'001)).bytes()),
+            "holds more than 500000 names, attributes and tensors: split the model");
+  WireMessage node = WireMessage().text(5, repeated(one_by_one, 4'000'001));
+  EXPECT_EQ(said(WireMessage().message(7, WireMessage().message(1, node)).bytes()),
+            "holds more than 4000000 numbers in attributes: split the model");
 }
 
 TEST_F(OnnxHostile, WhatIsNoFileIsRefused) {

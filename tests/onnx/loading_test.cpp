@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "message.h"
 #include "onnx/document.h"
 #include "onnx/wire_writer.h"
 #include "reprise/train.h"
@@ -70,6 +71,19 @@ TEST_F(OnnxLoading, AParameterThatCannotBeReadSaysSoAndCanBeReadLater) {
   EXPECT_THROW(w.value(), Error);
   std::ofstream(path(), std::ios::binary | std::ios::in) << bytes;
   EXPECT_TRUE(same_bits(w.value(), file_.read()));
+}
+
+// What is mapped and no longer there would end the process.
+TEST_F(OnnxLoading, AFileThatWasMadeShorterSaysSo) {
+  std::vector<float> values(side * side, 1.0f);
+  write_bytes(path(),
+              wire_model(WireMessage().message(5, wire_tensor("w", 1, {side, side}).packed_fixed(4, values))).bytes());
+  Document document = read_document(path());
+  std::filesystem::resize_file(path(), 16);
+  for (auto use : {+[](const Document& d) { d.initializers.at(0).read(); },
+                   +[](const Document& d) { write_document(d, {}, d.path + ".copy"); }})
+    EXPECT_NE(message_of([&] { use(document); }).find("was made shorter while it was in use: copy it again"),
+              std::string::npos);
 }
 
 std::int64_t resident_bytes() {
