@@ -15,7 +15,7 @@ void Annealer::run(const Limits& limits) {
   if (limits.improved) limits.improved(timeline_);
   double current = timeline_.extra_cost();
   const double total = std::max(model_.base_cost, 1e-300);
-  const double hot = 2e-3 * std::min(total, 0.05 * total + current), cold = hot * 1e-3;
+  const double hot = limits.heat * 2e-3 * std::min(total, 0.05 * total + current), cold = hot * 1e-3;
   for (std::int64_t i = 0; i < limits.iterations; ++i) {
     if (best_cost_ <= (limits.enough ? limits.enough() : 0) + 1e-9 * total) break;
     if (limits.should_stop && limits.should_stop()) break;

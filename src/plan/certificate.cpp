@@ -85,6 +85,7 @@ Certificate prove(const Model& model, std::int64_t budget, const std::function<b
       take_any_order(certificate, model, budget, t);
       continue;
     }
+    certificate.known.push_back({t, bound.extra});
     certificate.seeds.push_back({t, std::move(bound)});
     std::stable_sort(certificate.seeds.begin(), certificate.seeds.end(),
                      [](const auto& a, const auto& b) { return a.bound.extra > b.bound.extra; });
@@ -100,6 +101,11 @@ Certificate prove(const Model& model, std::int64_t budget, const std::function<b
 
 void raise(Certificate& certificate, const Model& model, std::int64_t budget, int limit,
            const std::function<bool()>& should_stop) {
+  for (Scope scope : {Scope::this_order, Scope::any_order}) {
+    Certificate::Bound row = bound_in_a_row(certificate, model, budget, scope, limit, should_stop);
+    Certificate::Bound& bound = scope == Scope::this_order ? certificate.this_order : certificate.any_order;
+    if (row.extra > bound.extra) bound = row;
+  }
   for (const Certificate::Seed& seed : certificate.seeds) {
     for (Scope scope : {Scope::this_order, Scope::any_order}) {
       if (should_stop()) return;

@@ -26,12 +26,22 @@ struct Certificate {
     MomentBound bound;
   };
   std::vector<Seed> seeds;  // the moments that bind most, the most binding first
+  struct Known {
+    int node;
+    double extra;
+  };
+  std::vector<Known> known;  // of all moments that were bounded, for first runs in the model's order
 };
 
 /// Bounds every moment, or a spread of them if the model is large, by the price relaxation.
 Certificate prove(const Model& model, std::int64_t budget, const std::function<bool()>& should_stop);
 
-/// Raises the bounds of the binding moments by branching; `limit` cuts per moment.
+/// The best sum over moments in a row, each of which counts what is made again until the next: runs at different times
+/// are different runs. Raised by branching, `limit` cuts per moment. Chooses from the moments known.
+Certificate::Bound bound_in_a_row(const Certificate& certificate, const Model& model, std::int64_t budget, Scope scope,
+                                  int limit, const std::function<bool()>& should_stop);
+
+/// Raises the bounds of the binding moments by adding up moments in a row and by branching; `limit` cuts per moment.
 void raise(Certificate& certificate, const Model& model, std::int64_t budget, int limit,
            const std::function<bool()>& should_stop);
 

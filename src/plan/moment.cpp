@@ -12,38 +12,48 @@ namespace {
 
 constexpr int source = 0, sink = 1;
 
-// Which nodes have run before node t's first run, and which run only after it, in the given scope.
+// Which nodes have run before node t's first run, and which run only after it and not after node `until`, in the given
+// scope.
 struct Sides {
   std::vector<char> is_before, is_after;
 };
 
-Sides sides_of(const Model& model, int t, Scope scope) {
+// A node and all it is made from.
+std::vector<char> ancestors_of(const Model& model, int node) {
+  std::vector<char> is_ancestor(model.nodes.size(), 0);
+  is_ancestor[at(node)] = 1;
+  for (int i = node; i >= 0; --i) {
+    if (!is_ancestor[at(i)]) continue;
+    for (int v : model.inputs[i]) is_ancestor[at(model.value(v).node)] = 1;
+  }
+  return is_ancestor;
+}
+
+Sides sides_of(const Model& model, int t, Scope scope, int until) {
   std::size_t n = model.nodes.size();
   Sides sides{std::vector<char>(n, 0), std::vector<char>(n, 0)};
+  int last = until == Moment::the_end ? model.node_count() - 1 : until;
   if (scope == Scope::this_order) {
     std::fill_n(sides.is_before.begin(), t + 1, 1);
-    std::fill(sides.is_after.begin() + t + 1, sides.is_after.end(), 1);
+    std::fill(sides.is_after.begin() + t + 1, sides.is_after.begin() + last + 1, 1);
     return sides;
   }
-  sides.is_before[at(t)] = 1;
-  for (int i = t; i >= 0; --i) {
-    if (!sides.is_before[at(i)]) continue;
-    for (int v : model.inputs[i]) sides.is_before[at(model.value(v).node)] = 1;
-  }
+  sides.is_before = ancestors_of(model, t);
+  std::vector<char> ends = until == Moment::the_end ? std::vector<char>(n, 1) : ancestors_of(model, until);
   std::vector<char> descends(n, 0);
   descends[at(t)] = 1;
-  for (int i = t + 1; i < model.node_count(); ++i) {
+  for (int i = t + 1; i <= last; ++i) {
     for (int v : model.inputs[i]) descends[at(i)] |= descends[at(model.value(v).node)];
-    sides.is_after[at(i)] = descends[at(i)];
+    sides.is_after[at(i)] = descends[at(i)] && ends[at(i)];
   }
   return sides;
 }
 
 }  // namespace
 
-Moment::Moment(const Model& model, int t, Scope scope)
+Moment::Moment(const Model& model, int t, Scope scope, int until)
     : model_(model), node_(t), own_bytes_(plan::own_bytes(model, t)) {
-  Sides sides = sides_of(model, t, scope);
+  Sides sides = sides_of(model, t, scope, until);
   std::vector<char> is_own(model.values.size(), 0);
   for (int v : model.inputs[t]) is_own[at(v)] = 1;
   for (int k = 0; k < model.node(t).value_count; ++k) is_own[at(model.node(t).first_value + k)] = 1;
@@ -59,7 +69,7 @@ Moment::Moment(const Model& model, int t, Scope scope)
     const Model::Node& node = model.node(i);
     for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
       if (is_own[at(v)]) continue;
-      bool is_needed = model.value(v).is_output;
+      bool is_needed = model.value(v).is_output && until == the_end;
       for (int r : model.readers[v]) is_needed |= sides.is_after[at(r)] != 0;
       if (!is_needed && !is_wanted[at(v)]) continue;
       if (vertex_of_node[at(i)] < 0) {

@@ -37,7 +37,9 @@ class Moment {
   };
   enum class Form : char { open, kept, dropped };
 
-  Moment(const Model& model, int node, Scope scope);
+  /// Counts what is made again until the first run of node `until`, or until the end.
+  Moment(const Model& model, int node, Scope scope, int until = the_end);
+  static constexpr int the_end = -1;
 
   const Model& model() const { return model_; }
   int node() const { return node_; }

@@ -39,8 +39,22 @@ class PeakTree {
     return at - size_;
   }
 
-  /// Maximum over positions first … last, both included.
-  std::int64_t max(int first, int last) const { return first > last ? lowest : max_in(1, 0, size_ - 1, first, last); }
+  /// Maximum over positions first … last, both included. Climbs from both ends; what is on the way in between is added
+  /// to what was found below it.
+  std::int64_t max(int first, int last) const {
+    if (first > last) return lowest;
+    int low = first + size_, high = last + size_;
+    std::int64_t left = top(low), right = top(high);
+    for (; low / 2 != high / 2; low /= 2, high /= 2) {
+      if ((low & 1) == 0) left = std::max(left, top(low + 1));
+      if ((high & 1) == 1) right = std::max(right, top(high - 1));
+      left += added_[static_cast<std::size_t>(low / 2)];
+      right += added_[static_cast<std::size_t>(high / 2)];
+    }
+    std::int64_t best = std::max(left, right);
+    for (int at = low / 2; at >= 1; at /= 2) best += added_[static_cast<std::size_t>(at)];
+    return best;
+  }
 
  private:
   static constexpr std::int64_t lowest = -(std::int64_t{1} << 62);
@@ -57,15 +71,6 @@ class PeakTree {
       top_[static_cast<std::size_t>(at)] =
           std::max(top(2 * at), top(2 * at + 1)) + added_[static_cast<std::size_t>(at)];
     }
-  }
-
-  std::int64_t max_in(int at, int low, int high, int first, int last) const {
-    if (first <= low && high <= last) return top(at);
-    int middle = (low + high) / 2;
-    std::int64_t best = lowest;
-    if (first <= middle) best = max_in(2 * at, low, middle, first, last);
-    if (last > middle) best = std::max(best, max_in(2 * at + 1, middle + 1, high, first, last));
-    return best + added_[static_cast<std::size_t>(at)];
   }
 
   int count_;

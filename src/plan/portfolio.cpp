@@ -90,6 +90,7 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
 void Portfolio::lower_target(std::int64_t layout_bytes) {
   std::int64_t lost = layout_bytes - candidate_.verdict.peak;
   failed_peak_ = candidate_.verdict.peak;
+  refused_ = candidate_.schedule;
   target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - failures_ * lost / 2));
   ++failures_;
   if (!best_) return;
@@ -126,6 +127,8 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
   attempt.round = round.number;
+  std::optional<Schedule> refused = refused_;
+  if (refused) attempt.refused = &*refused;
   attempt.is_stale = [this] { return is_stale(); };
   bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
@@ -147,6 +150,7 @@ void Portfolio::settle() {
   failures_ = 0;
   if (best_ && candidate_.verdict.cost >= best_->judged.verdict.cost) return;
   best_ = {candidate_, std::move(placed)};
+  refused_.reset();
   if (improved) improved(candidate_.solver);
 }
 

@@ -79,6 +79,7 @@ class Portfolio {
   Judged base_, candidate_, lowest_;
   bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
+  std::optional<Schedule> refused_;  // the last whose layout did not fit
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;
 };

@@ -59,7 +59,8 @@ class Search {
 
   void run() {
     if (is_hopeless()) return;
-    take_best();
+    take(attempt_.best);
+    if (attempt_.refused) take(*attempt_.refused);
     take_shaved();
     double bound = attempt_.certificate.this_order.extra;
     bool is_timed = std::isfinite(attempt_.deadline.limit());
@@ -101,9 +102,9 @@ class Search {
            attempt_.best_verdict.cost - model_.base_cost <= attempt_.certificate.this_order.extra;
   }
 
-  void take_best() {
+  void take(const Schedule& schedule) {
     Timeline timeline(model_);
-    std::optional<Items> items = items_of(model_, timeline, attempt_.best);
+    std::optional<Items> items = items_of(model_, timeline, schedule);
     if (!items) return;
     fill(timeline, *items);
     if (Shaver(timeline, random_).repair(limits(budget(), 0))) offer(timeline);
@@ -146,12 +147,12 @@ class Search {
       if (should_stop()) return;
       for (const Schedule& cut : solve_min_cut(other)) {
         if (should_stop()) return;
-        take(cut);
+        take_from(cut);
       }
     }
   }
 
-  void take(const Schedule& schedule) {
+  void take_from(const Schedule& schedule) {
     Timeline timeline(model_);
     std::optional<Items> items = items_of(model_, timeline, schedule);
     if (!items) return;
@@ -188,22 +189,52 @@ class Search {
     return apart > share * model_.base_cost;
   }
 
-  // Short anneals find their way to different places: half of the effort goes to several, from the same start, from the
-  // best so far and from random ones in turn, the other half to a long one from the best. Where there is time for a few
-  // only, to the long one alone.
+  // Most of the effort goes to wandering, the rest to a long anneal from the best. Where there is time for a few short
+  // anneals only, to the long one alone.
   void polish() {
-    const Items start = *best_;
-    const std::int64_t all = attempt_.scaled_iterations(), some = 3 * model_.node_count();
     auto over = attempt_.clock(order_may_help(2e-3) ? 0.3 : 1.0);
-    std::int64_t used = 0;
-    for (int k = 0; 2 * used + 16 * some < all && over() < 0.5 && !is_over(); ++k, used += some) {
-      double before = over();
-      Items from = k % 3 == 0 ? start : k % 3 == 1 ? *best_ : shaved_at_random().value_or(start);
-      anneal(from, {.iterations = some, .elapsed = {}, .seed = random_.bits()});
-      if (over() - before > 0.05) break;
-    }
+    const std::int64_t all = attempt_.scaled_iterations(), used = wander(all, over);
     if (is_over()) return;
     anneal(*best_, {.iterations = all - used, .elapsed = over, .seed = attempt_.seed()});
+  }
+
+  // Many short anneals, some cool, some hot, each from what the last found, or from the best again, after a kick. What
+  // is not much worse is gone on from.
+  std::int64_t wander(std::int64_t all, const std::function<double()>& over) {
+    const std::int64_t nodes = model_.node_count(), some = std::clamp(all / 40, 3 * nodes, 16 * nodes);
+    constexpr double part = 0.06;  // of the time, at most, for each
+    Items here = *best_;
+    double cost = best_cost_;
+    std::int64_t used = 0;
+    for (int k = 0; 2 * used + 16 * some < all && over() < 0.7 && !is_over(); ++k, used += some) {
+      if (k % 16 == 15) here = *best_, cost = best_cost_;
+      Items from = k % 8 == 6 ? shaved_at_random().value_or(here) : k == 0 ? here : kicked(here);
+      double heat = std::exp2(random_.uniform(-1, 5)), before = over();
+      auto elapsed = [&] { return (over() - before) / part; };
+      double found = anneal(from, {.iterations = some, .elapsed = elapsed, .seed = random_.bits(), .heat = heat});
+      if (found > cost - 0.005 * cost * std::log(std::max(random_.unit(), 1e-12))) continue;
+      here = last_;
+      cost = found;
+    }
+    return used;
+  }
+
+  // Makes a value stay that was brought back, whatever else must go for it.
+  Items kicked(const Items& items) {
+    Timeline timeline(model_);
+    fill(timeline, items);
+    if (timeline.item_count() == 0) return items;
+    auto [item, stage] = timeline.item(static_cast<int>(random_.below(timeline.item_count())));
+    Shaver::Limits how = limits(budget(), random_.uniform(0, 1));
+    if (item.kind == Event::Kind::run) {
+      how.stays = item.id;
+      while (timeline.stages_of(item.id).size() > 1) timeline.remove(item, timeline.stages_of(item.id).back());
+    } else {
+      how.stays = model_.value(item.id).node;
+      timeline.remove(item, stage);
+    }
+    timeline.prune();
+    return Shaver(timeline, random_).repair(how) ? items_of(timeline) : items;
   }
 
   std::optional<Items> shaved_at_random() {
@@ -218,13 +249,16 @@ class Search {
     std::int64_t iterations;
     std::function<double()> elapsed;
     std::uint64_t seed;
+    double heat = 1;
   };
 
-  void anneal(const Items& start, const Effort& effort) {
+  // Leaves what it found in `last_`, and returns what that costs.
+  double anneal(const Items& start, const Effort& effort) {
     Timeline timeline(model_);
     fill(timeline, start);
     Annealer::Limits annealing{.budget = budget(), .price = attempt_.certificate.price};
     annealing.iterations = effort.iterations;
+    annealing.heat = effort.heat;
     annealing.elapsed = effort.elapsed;
     annealing.should_stop = [this, count = 0]() mutable { return ++count % 16 == 0 && attempt_.deadline.is_over(); };
     annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
@@ -234,12 +268,15 @@ class Search {
     };
     Annealer(timeline, effort.seed).run(annealing);
     offer(timeline);
+    last_ = items_of(timeline);
+    return timeline.extra_cost();
   }
 
   const Attempt& attempt_;
   const Model& model_;
   Random random_;
   std::optional<Items> best_;
+  Items last_;
   double best_cost_ = 0;
   std::vector<Schedule> found_;
 };

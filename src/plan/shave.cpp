@@ -28,6 +28,16 @@ void Shaver::rank_values() {
     ranked_.push_back({may_free_more ? 0 : cost / static_cast<double>(value.bytes), v});
   }
   std::ranges::stable_sort(ranked_, {}, &Ranked::score);
+  std::int64_t largest = 0;
+  for (const Model::Value& value : model_.values) largest = std::max(largest, value.bytes);
+  for (const Ranked& ranked : ranked_) {
+    const Model::Value& value = model_.value(ranked.value);
+    bool is_crumb = value.bytes < largest / 1000 && value.excluded_at < 0;
+    if (is_crumb)
+      crumbs_ += value.bytes;
+    else
+      large_.push_back(ranked);
+  }
 }
 
 double Shaver::cost_at_best(int value) const {
@@ -39,20 +49,32 @@ bool Shaver::repair(const Limits& limits) {
   for (int step = 0; timeline_.peak() > limits.budget; ++step) {
     if (step >= limits.steps || timeline_.extra_cost() >= limits.cost) return false;
     if (limits.should_stop && limits.should_stop()) return false;
-    if (!shave_once(limits)) return false;
+    if (!shave_once(limits) && !shave_dearly(limits)) return false;
   }
   return timeline_.extra_cost() < limits.cost;
 }
 
-// Values are looked at by what they may score at best, until none can be better than the best drop.
+// The same when nothing could be dropped because what it takes to bring it back had better stay: does so less and less.
+bool Shaver::shave_dearly(const Limits& limits) {
+  Limits dearer = limits;
+  for (double factor : {8.0, 64.0, 1e9}) {
+    dearer.price = factor * limits.price;
+    if (shave_once(dearer)) return true;
+  }
+  return false;
+}
+
+// Values are looked at by what they may score at best, until none can be better than the best drop. Crumbs, even
+// dropped for nothing, matter only where they can do it alone.
 bool Shaver::shave_once(const Limits& limits) {
   Slot slot = timeline_.peak_slot();
   std::int64_t excess = timeline_.peak() - limits.budget;
+  const std::vector<Ranked>& values = excess <= crumbs_ ? ranked_ : large_;
   candidates_.clear();
   Drop best;
-  auto next = ranked_.begin();
+  auto next = values.begin();
   for (;;) {
-    while (next != ranked_.end() && next->score < best.score &&
+    while (next != values.end() && next->score < best.score &&
            (candidates_.empty() || next->score <= candidates_.front().optimist))
       collect((next++)->value, slot, excess, limits);
     if (candidates_.empty() || candidates_.front().optimist >= best.score) break;
@@ -74,8 +96,8 @@ bool Shaver::is_idle(int value, Slot slot) const {
 }
 
 void Shaver::collect(int value, Slot slot, std::int64_t excess, const Limits& limits) {
-  if (!is_idle(value, slot)) return;
   const Model::Value& known = model_.value(value);
+  if (known.node == limits.stays || !is_idle(value, slot)) return;
   double factor = 1 + limits.noise * random_.unit();
   std::int64_t freed = known.excluded_at == slot.stage ? excess : known.bytes;  // must not be there at all
   double optimist = factor * cost_at_best(value) / static_cast<double>(std::min(freed, excess));
@@ -99,10 +121,10 @@ void Shaver::consider(const Candidate& candidate, Slot slot, std::int64_t excess
   closure_nodes_.clear();
   kept_across_ = 0;
   visits_ = 0;
-  dearest_ = best.score >= forbidden
-                 ? forbidden
-                 : best.score * static_cast<double>(std::min(candidate.freed, excess)) / candidate.factor;
-  double cost = closure(value.node, stage, slot, limits);
+  double dearest = std::min(limits.cost - timeline_.extra_cost(), forbidden);
+  if (best.score < forbidden)
+    dearest = std::min(dearest, best.score * static_cast<double>(std::min(candidate.freed, excess)) / candidate.factor);
+  double cost = closure(value.node, stage, slot, limits, dearest);
   items_.clear();
   for (int node : closure_nodes_) items_.push_back(timeline_.run_of(node));
   offer(candidate, stage, cost, candidate.freed - kept_across_, excess, limits, best);
@@ -128,20 +150,21 @@ void Shaver::offer(const Candidate& candidate, int stage, double cost, std::int6
   best.items = items_;
 }
 
-// Cost of running a node again in a stage, with those of its inputs that are gone by then.
-double Shaver::closure(int node, int stage, Slot slot, const Limits& limits) {
-  if (++visits_ > most_visits) return forbidden;
+// Cost of running a node again in a stage, with those of its inputs that are gone by then; `forbidden` if that is
+// `dearest` or more.
+double Shaver::closure(int node, int stage, Slot slot, const Limits& limits, double dearest) {
+  double cost = model_.node(node).rerun_cost;
+  if (++visits_ > most_visits || cost >= dearest) return forbidden;
   visited_[at(node)] = closure_number_;
   closure_nodes_.push_back(node);
-  double cost = model_.node(node).rerun_cost;
   for (int input : model_.inputs[node]) {
-    cost += bring_input(input, node, stage, slot, limits);
-    if (cost >= dearest_) return forbidden;
+    cost += bring_input(input, node, stage, slot, limits, dearest - cost);
+    if (cost >= dearest) return forbidden;
   }
   return cost;
 }
 
-double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Limits& limits) {
+double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Limits& limits, double dearest) {
   const Model::Value& input = model_.value(value);
   if (visited_[at(input.node)] == closure_number_) return 0;
   Timeline::Life life = timeline_.life_at(value, {stage, reader});
@@ -149,16 +172,16 @@ double Shaver::bring_input(int value, int reader, int stage, Slot slot, const Li
   if (input.bytes == 0 && input.excluded_at < 0) return 0;
   bool crosses_peak = life.end < slot;
   if (!crosses_peak && timeline_.peak(life.end.stage, stage) + input.bytes <= limits.budget) return 0;
-  bool can_run = timeline_.can_insert(timeline_.run_of(input.node), stage);
+  bool can_run = input.node != limits.stays && timeline_.can_insert(timeline_.run_of(input.node), stage);
   if (!can_run) {
     if (crosses_peak) kept_across_ += input.bytes;
     return 0;
   }
   std::size_t before = closure_nodes_.size();
   std::int64_t kept_before = kept_across_;
-  double again = closure(input.node, stage, slot, limits);
-  double keep = limits.price * static_cast<double>(input.bytes);
-  if (!crosses_peak || again <= keep) return again;
+  double keep = crosses_peak ? limits.price * static_cast<double>(input.bytes) : forbidden;
+  double again = closure(input.node, stage, slot, limits, std::min(dearest, keep));
+  if (!crosses_peak || again < keep) return again;
   for (std::size_t i = before; i < closure_nodes_.size(); ++i) visited_[at(closure_nodes_[i])] = 0;
   closure_nodes_.resize(before);
   kept_across_ = kept_before + input.bytes;

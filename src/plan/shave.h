@@ -21,6 +21,7 @@ class Shaver {
     int steps = 1 << 30;
     double cost = forbidden;  // gives up when the timeline's extra cost reaches this
     std::function<bool()> should_stop = {};
+    int stays = -1;  // a node whose values are not dropped
   };
 
   Shaver(Timeline& timeline, Random& random);
@@ -46,6 +47,7 @@ class Shaver {
   };
 
   bool shave_once(const Limits& limits);
+  bool shave_dearly(const Limits& limits);
   void rank_values();
   double cost_at_best(int value) const;
   bool is_idle(int value, Slot slot) const;
@@ -53,18 +55,19 @@ class Shaver {
   void consider(const Candidate& candidate, Slot slot, std::int64_t excess, const Limits& limits, Drop& best);
   void offer(const Candidate& candidate, int stage, double cost, std::int64_t freed, std::int64_t excess,
              const Limits& limits, Drop& best);
-  double closure(int node, int stage, Slot slot, const Limits& limits);
-  double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits);
+  double closure(int node, int stage, Slot slot, const Limits& limits, double dearest);
+  double bring_input(int value, int reader, int stage, Slot slot, const Limits& limits, double dearest);
 
   Timeline& timeline_;
   const Model& model_;
   Random& random_;
   std::vector<Ranked> ranked_;         // values that can be brought back, by score
+  std::vector<Ranked> large_;          // the same without the crumbs: values of less than a thousandth of the largest
+  std::int64_t crumbs_ = 0;            // bytes of all crumbs
   std::vector<Candidate> candidates_;  // a heap, the best in front
   std::vector<int> visited_;           // by node: number of the closure it is part of
   int closure_number_ = 0;
-  int visits_ = 0;      // of nodes while a closure is built
-  double dearest_ = 0;  // cost from which a closure is of no use
+  int visits_ = 0;  // of nodes while a closure is built
   std::vector<int> closure_nodes_;
   std::vector<Item> items_;
   std::int64_t kept_across_ = 0;  // bytes of inputs that are kept across the peak for the closure

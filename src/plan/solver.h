@@ -49,6 +49,8 @@ struct Attempt {
   std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
   // The budget is too large: a layout within it was not found. Searches for orders stop and are told a smaller one.
   std::function<bool()> is_stale = [] { return false; };
+  // A cheaper schedule than the best, a little over the budget: its layout did not fit. Null if there is none.
+  const Schedule* refused = nullptr;
   int round = 0;  // how often the solver was run before; it should then try something else
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
   std::function<void(double)> prove_cost = [](double) {};

@@ -2,6 +2,8 @@
 // The searches and bounds on random problems: the judge accepts every schedule and no bound is above a cost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plan/annealer.h"
 #include "plan/random_problem.h"
 #include "plan/solver.h"
@@ -78,6 +80,54 @@ TEST(Timeline, LeavesNothingUselessWherePruningLooksAtChangesOnly) {
   }
 }
 
+TEST(PeakTree, FindsTheMaximumOfEveryRange) {
+  for (int count : {1, 2, 7, 16, 33}) {
+    Random random(static_cast<std::uint64_t>(count));
+    PeakTree tree(count);
+    std::vector<std::int64_t> plain(static_cast<std::size_t>(count), 0);
+    for (int change = 0; change < 60; ++change) {
+      auto first = random.below(count), last = random.between(first, count - 1), amount = random.between(-50, 50);
+      tree.add(static_cast<int>(first), static_cast<int>(last), amount);
+      for (auto i = first; i <= last; ++i) plain[static_cast<std::size_t>(i)] += amount;
+      for (int from = 0; from < count; ++from) {
+        for (int to = from; to < count; ++to) {
+          ASSERT_EQ(tree.max(from, to), *std::max_element(plain.begin() + from, plain.begin() + to + 1));
+        }
+      }
+    }
+  }
+}
+
+// What is to be dropped is made from something larger that is gone already, and would rather stay at this price.
+TEST(Shaver, RunsAgainWhatCouldOnlyStayInstead) {
+  Problem p;
+  ValueRef source = p.add({"source", 100, 10}), dropped = p.add({"dropped", 50, 1}, {source});
+  ValueRef peak = p.add({"peak", 1, 1, 130}, {p.add({"before", 1, 1})});
+  p.output(p.add({"reader", 1, 1}, {dropped, peak}));
+  Model model = make_model(p);
+  Timeline timeline(model);
+  Random random(1);
+  EXPECT_TRUE(Shaver(timeline, random).repair({.budget = 160, .price = 1e-6}));
+  EXPECT_LE(timeline.peak(), 160);
+  EXPECT_EQ(timeline.extra_cost(), 11);
+}
+
+TEST(Shaver, LeavesAloneWhatIsToStay) {
+  int repaired = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Problem p = random_problem(shapes[seed % 4], 16, seed);
+    Model model = make_model(p);
+    for (int node = 0; node < model.node_count(); node += 3) {
+      Timeline timeline(model);
+      Random random(seed);
+      bool fits = Shaver(timeline, random).repair({.budget = timeline.peak() * 8 / 10, .price = 0.1, .stays = node});
+      repaired += fits;
+      EXPECT_EQ(timeline.stages_of(node).size(), 1) << "seed " << seed << " node " << node;
+    }
+  }
+  EXPECT_GT(repaired, 20);
+}
+
 TEST(Solve, NeverCostsLessThanItsBoundAndTheJudgeAgrees) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     Problem p = random_problem(shapes[seed % 4], 6 + static_cast<int>(seed % 25), seed);
@@ -96,6 +146,52 @@ TEST(Solve, NeverCostsLessThanItsBoundAndTheJudgeAgrees) {
       EXPECT_LE(result.lower_bound_any_order, result.lower_bound * (1 + 1e-9));
       EXPECT_LE(result.min_budget_bound, result.budget);
     }
+  }
+}
+
+// What ruin and recreate finds without a move.
+double cost_of_starts(const Problem& p, const PlanOptions& options, const Schedule* refused) {
+  Model model = make_model(p);
+  Deadline deadline(options);
+  Certificate certificate = prove(model, options.budget, [] { return false; });
+  Schedule all = keep_all(p);
+  Verdict verdict = validate(p, all);
+  Attempt attempt{p, options, deadline, model, certificate, all, verdict, [](const Schedule&) {}, [] { return 0.0; }};
+  attempt.refused = refused;
+  double cost = forbidden;
+  for (const Schedule& found : solve_ruin_and_recreate(attempt)) cost = std::min(cost, validate(p, found).cost);
+  return cost;
+}
+
+TEST(RuinAndRecreate, GoesOnFromACheapScheduleThatNoLayoutFitted) {
+  int cheaper = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Problem p = random_problem(Shape::training, 40, seed);
+    PlanOptions options{.budget = peak(p, keep_all(p)) * 6 / 10, .iterations = 0};
+    PlanResult known = solve(p, {.budget = options.budget, .iterations = 2000});
+    if (!known) continue;
+    double without = cost_of_starts(p, options, nullptr), with = cost_of_starts(p, options, &known.schedule);
+    EXPECT_LE(with, known.cost * (1 + 1e-12)) << "seed " << seed;
+    cheaper += with < without;
+  }
+  EXPECT_GT(cheaper, 5);
+}
+
+// A value that is read after each of several nodes beside which there is no room for it.
+TEST(Solve, AddsUpWhatMomentsInARowForce) {
+  Problem p;
+  ValueRef kept = p.add({"kept", 50, 7}), last = p.add({"first", 1, 1}, {kept});
+  for (int i = 0; i < 3; ++i) {
+    last = p.add({fmt::format("peak{}", i), 100, 1, 20}, {last});
+    last = p.add({fmt::format("reader{}", i), 1, 1}, {last, kept});
+  }
+  p.output(last);
+  for (int threads : {1, 2}) {
+    PlanResult result = solve(p, {.budget = 151, .without = {"exact"}, .iterations = 100, .threads = threads});
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result.cost, result.base_cost + 3 * 7);
+    EXPECT_EQ(result.lower_bound, result.cost);
+    EXPECT_EQ(result.lower_bound_any_order, result.cost);
   }
 }
 
