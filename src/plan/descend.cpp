@@ -25,7 +25,7 @@ class Descent {
 
   std::vector<Schedule> lowest() {
     std::int64_t step = std::max<std::int64_t>(1, (timeline_.peak() - floor_) / 8);
-    while (timeline_.peak() > floor_ && !attempt_.deadline.is_over()) {
+    while (timeline_.peak() > floor_ && !is_over()) {
       std::int64_t now = timeline_.peak(), target = std::max(floor_, now - step);
       bool went_down = go_to(target);
       if (went_down) Annealer(timeline_, random_.bits()).tidy(target);
@@ -38,10 +38,18 @@ class Descent {
   }
 
  private:
+  // A step takes milliseconds where there are ten thousand nodes.
+  static constexpr int most_steps = 10'000;
+
+  bool is_over() const { return steps_ > most_steps || attempt_.deadline.is_over(); }
+
   bool go_to(std::int64_t target) {
     const int tries = model_.node_count() > 5000 ? 3 : 9;
-    auto over = [this] { return attempt_.deadline.is_over(); };
-    for (int k = 0; k < tries && !attempt_.deadline.is_over(); ++k) {
+    auto over = [this] {
+      ++steps_;
+      return is_over();
+    };
+    for (int k = 0; k < tries && !is_over(); ++k) {
       timeline_.commit();
       double price = price_ * (k % 3 == 0 ? 1000 : k % 3 == 1 ? 30 : 1);
       int steps = model_.node_count() + 50;
@@ -58,6 +66,7 @@ class Descent {
   Shaver shaver_;
   std::int64_t floor_ = 0;
   double price_ = 0;
+  int steps_ = 0;  // of shaving, in all
 };
 
 }  // namespace
