@@ -31,10 +31,13 @@ class OrderSearch {
     std::int64_t iterations;
     double until;       // share of the time that is left
     double hot = 0.01;  // temperature at the beginning
+    double cost = 1;    // weight of the cost beside that of the peak
+    bool is_first_enough = false;
   };
 
   void anneal(std::vector<int> start, const Limits& limits) {
     sequence_.set(std::move(start), budget());
+    cost_weight_ = limits.cost;
     double energy = energy_of(sequence_.load());
     auto over = attempt_.clock(limits.until);
     auto report = attempt_.seldom_report();
@@ -59,6 +62,32 @@ class OrderSearch {
       best_cost_ = load.extra_cost;
       best_ = sequence_.runs();
       has_news_ = true;
+      if (limits.is_first_enough) return;
+    }
+  }
+
+  // Lowers the load of the best at busy moments, at no cost: what is less tight is easier to place.
+  void calm(const Limits& limits) {
+    auto free = static_cast<std::int64_t>(0.9 * static_cast<double>(budget()));
+    sequence_.set(best_, free);
+    double load = share_of(sequence_.load().over), least = load;
+    const std::int64_t before = sequence_.load().peak;  // of two that cost the same, the lower counts as better
+    auto over = attempt_.clock(limits.until);
+    const double hot = 3e-4, cold = 3e-7;
+    double done = 0;
+    for (std::int64_t i = 0; i < limits.iterations && done < 1; ++i) {
+      if (i % 64 == 0) done = std::max(static_cast<double>(i) / static_cast<double>(limits.iterations), over());
+      next_ = sequence_.runs();
+      if (!move()) continue;
+      Load tried = sequence_.load_of(next_);
+      if (tried.peak > budget() || tried.extra_cost > best_cost_) continue;
+      double temperature = hot * std::pow(cold / hot, done);
+      if (share_of(tried.over) > load - temperature * std::log(std::max(random_.unit(), 1e-300))) continue;
+      sequence_.accept(next_);
+      load = share_of(tried.over);
+      if (load >= least || tried.peak >= before) continue;
+      least = load;
+      best_ = sequence_.runs();
     }
   }
 
@@ -79,8 +108,12 @@ class OrderSearch {
   double energy_of(const Load& load) const {
     double whole = std::max(1.0, static_cast<double>(budget()));
     double excess = std::max(0.0, static_cast<double>(load.peak) - whole) / whole;
-    double area = load.over / whole / static_cast<double>(model_.node_count());
-    return load.extra_cost / std::max(model_.base_cost, 1e-300) + excess + area;
+    return cost_weight_ * load.extra_cost / std::max(model_.base_cost, 1e-300) + excess + share_of(load.over);
+  }
+
+  // Bytes above something, summed over all runs, as a share of the budget on average.
+  double share_of(double over) const {
+    return over / std::max(1.0, static_cast<double>(budget())) / static_cast<double>(model_.node_count());
   }
 
   bool move() {
@@ -213,6 +246,7 @@ class OrderSearch {
   std::vector<int> next_, group_, moved_, placed_;
   std::vector<int> best_;
   double best_cost_ = forbidden;
+  double cost_weight_ = 1;
   bool has_news_ = false;  // the best was found a moment ago
 };
 
@@ -280,10 +314,21 @@ std::vector<Schedule> solve_order_search(const Attempt& attempt) {
   std::vector<Schedule> found;
   std::vector<int> known = runs_of(model, attempt.best), base(model.nodes.size());
   for (std::size_t i = 0; i < base.size(); ++i) base[i] = static_cast<int>(i);
+  if (attempt.refused) {
+    std::vector<int> refused = runs_of(model, *attempt.refused);
+    if (!is_in_order(refused)) known = std::move(refused);
+  }
   OrderSearch search(attempt);
   std::int64_t iterations = 10 * attempt.scaled_iterations();
-  // An order found before is a better start than the base order, and is not to be shaken up.
-  if (is_in_order(known))
+  if (attempt.is_hasty) {
+    search.anneal(base, {.iterations = iterations, .until = 0.9, .cost = 0.1, .is_first_enough = true});
+    if (!search.has_found()) return found;
+    search.calm({.iterations = std::min<std::int64_t>(iterations, 200 * model.node_count()), .until = 1});
+    return {search.schedule()};
+  }
+  // A good order found before is a better start than the base order, and is not to be shaken up.
+  bool is_rough = fits && best > attempt.certificate.any_order.extra + 0.03 * model.base_cost;
+  if (is_in_order(known) || is_rough)
     search.anneal(base, {.iterations = iterations, .until = 0.6});
   else
     search.anneal(known, {.iterations = iterations, .until = 0.6, .hot = 0.002});
@@ -291,6 +336,7 @@ std::vector<Schedule> solve_order_search(const Attempt& attempt) {
   if (attempt.is_stale()) return found;
   search.anneal(search.has_found() ? search.best() : known, {.iterations = iterations, .until = 0.8});
   if (!search.has_found()) return found;
+  search.calm({.iterations = std::min<std::int64_t>(iterations, 400 * model.node_count()), .until = 0.5});
   found.push_back(search.schedule());
   if (search.best_cost() > 0 && !attempt.is_stale()) polish(attempt, search.best(), 1.0, found);
   return found;

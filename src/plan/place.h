@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "reprise/plan.h"
@@ -11,7 +12,8 @@ namespace reprise::plan {
 
 struct Placed {
   std::vector<Placement> layout;
-  std::int64_t bytes = 0;  // the arena and what is resident
+  std::int64_t bytes = 0;                 // the arena and what is resident
+  std::optional<Schedule> schedule = {};  // that was placed, if not the one given: the same runs in another order
 };
 
 struct PlaceOptions {

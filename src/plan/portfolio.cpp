@@ -31,7 +31,23 @@ bool is_better(const Verdict& a, const Verdict& b, std::int64_t budget) {
   return a.cost != b.cost ? a.cost < b.cost : a.peak < b.peak;
 }
 
+// Whether the bound for every order is far below the one for this order: a search for orders then comes first.
+bool is_order_decisive(const Model& model, const Certificate& certificate) {
+  return certificate.this_order.extra - certificate.any_order.extra > 0.02 * model.base_cost ||
+         certificate.least_budget < certificate.least_budget_this_order;
+}
+
 }  // namespace
+
+void move_to(const Problem& problem, Placed placed, Planned& plan) {
+  if (placed.schedule) {
+    plan.judged.schedule = std::move(*placed.schedule);
+    plan.judged.verdict = validate(problem, plan.judged.schedule);
+    if (!plan.judged.verdict) fail("[internal] a schedule that was moved is not valid: {}", plan.judged.verdict.why);
+  }
+  placed.schedule.reset();
+  plan.placed = std::move(placed);
+}
 
 Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline)
     : problem_(problem),
@@ -70,11 +86,16 @@ bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  constexpr double shares[] = {0.5, 0.7, 0.85, 0.97};  // of the time, at the end of each stretch
-  const int stretches = is_timed() ? 4 : 6;  // without a time limit the later ones are for layouts that do not fit
+  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.25, 0.4, 0.55, 0.7, 0.85, 0.97};
+  is_decisive_ = is_timed() && is_order_decisive(model, certificate);
+  std::span<const double> shares = few;  // of the time, at the end of each stretch
+  if (is_decisive_) shares = many;
+  // Without a time limit the later ones are for layouts that do not fit.
+  const int stretches = is_timed() ? static_cast<int>(shares.size()) : 6;
+  if (is_decisive_) find_first({model, certificate, enough, deadline_, 0});
   const int most_rounds = 24;
   for (int round = 0, stretch = 0; stretch < stretches && round < most_rounds; ++round) {
-    Deadline deadline = deadline_.at_share(is_timed() ? shares[stretch] : 1);
+    Deadline deadline = deadline_.at_share(is_timed() ? shares[static_cast<std::size_t>(stretch)] : 1);
     run_round({model, certificate, enough, deadline, round});
     bool is_hopeless = certificate.least_budget > options_.budget || (!is_timed() && !best_ && failed_peak_ == none);
     bool is_done = best_ && failures_ == 0 && !is_timed();
@@ -85,17 +106,36 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
   }
 }
 
+// Something that fits, soon: where orders decide, layouts lose a few percent, so much less is asked for at first.
+void Portfolio::find_first(const Round& round) {
+  for (double share : {0.95, 0.9, 0.86}) {
+    if (best_) break;
+    target_ = static_cast<std::int64_t>(share * static_cast<double>(options_.budget));
+    Deadline soon = deadline_.at_share(0.03 + deadline_.seconds() / deadline_.limit());
+    Round hasty{round.model, round.certificate, round.enough, soon, round.number, true};
+    for (const Solver& solver : all_solvers()) {
+      if (solver.solve != solve_order_search || !is_chosen(solver)) continue;
+      run_solver(solver, hasty);
+      settle();
+    }
+  }
+  target_ = aim_ = options_.budget - options_.budget / 50;
+  failures_ = 0;
+  refused_.reset();
+}
+
 // A layout did not fit. What it loses between lives is left free from now on, and more if that was not enough before;
 // but what is known to fit is never given up.
 void Portfolio::lower_target(std::int64_t layout_bytes) {
   std::int64_t lost = layout_bytes - candidate_.verdict.peak;
+  if (is_decisive_) lost /= 2;  // some of what is lost can be won back by shifts
   failed_peak_ = candidate_.verdict.peak;
   refused_ = candidate_.schedule;
   target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - failures_ * lost / 2));
   ++failures_;
   if (!best_) return;
-  target_ = std::max(target_, best_->judged.verdict.peak);
-  candidate_ = best_->judged;
+  target_ = std::max(target_, placed_.verdict.peak);
+  candidate_ = placed_;
   is_settled_ = true;
 }
 
@@ -106,12 +146,16 @@ void Portfolio::raise_target() {
   if (failures_ == 0) target_ += (options_.budget - target_) / 2;
 }
 
+bool Portfolio::is_chosen(const Solver& solver) const {
+  bool chosen = options_.solvers.empty() || contains(options_.solvers, solver.name);
+  return chosen && !contains(options_.without, solver.name);
+}
+
 void Portfolio::run_round(const Round& round) {
   bool is_hopeless = round.certificate.least_budget > options_.budget;
   for (const Solver& solver : all_solvers()) {
     if (round.deadline.is_over() || is_enough(round.enough())) return;
-    bool chosen = options_.solvers.empty() || contains(options_.solvers, solver.name);
-    if (!chosen || contains(options_.without, solver.name) || (is_hopeless && !solver.seeks_lowest_peak)) continue;
+    if (!is_chosen(solver) || (is_hopeless && !solver.seeks_lowest_peak)) continue;
     if (round.number > 0 && !solver.searches_on) continue;
     run_solver(solver, round);
     settle();
@@ -129,6 +173,7 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   attempt.round = round.number;
   std::optional<Schedule> refused = refused_;
   if (refused) attempt.refused = &*refused;
+  attempt.is_hasty = round.is_hasty;
   attempt.is_stale = [this] { return is_stale(); };
   bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
@@ -148,8 +193,11 @@ void Portfolio::settle() {
   next_settling_ = end + 20 * (end - start);
   if (placed.bytes > placer_.budget) return lower_target(placed.bytes);
   failures_ = 0;
+  Planned plan{candidate_, {}};
+  move_to(problem_, std::move(placed), plan);
   if (best_ && candidate_.verdict.cost >= best_->judged.verdict.cost) return;
-  best_ = {candidate_, std::move(placed)};
+  best_ = std::move(plan);
+  placed_ = candidate_;
   refused_.reset();
   if (improved) improved(candidate_.solver);
 }

@@ -22,7 +22,10 @@ struct Planned {
   Placed placed;
 };
 
-/// Finds the layout of a schedule; up to `budget` it fits.
+/// Gives a plan the layout, and the order that goes with it.
+void move_to(const Problem& problem, Placed placed, Planned& plan);
+
+/// Finds the layout of a schedule, or of one with the same runs in another order; up to `budget` it fits.
 struct Placer {
   std::function<Placed(const Schedule& schedule)> place;
   std::int64_t budget = 0;
@@ -53,15 +56,20 @@ class Portfolio {
     const std::function<double()>& enough;
     const Deadline& deadline;
     int number;
+    bool is_hasty = false;
   };
   void take_start(const Schedule& start);
   void run_round(const Round& round);
+  void find_first(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
   void settle();
   void lower_target(std::int64_t layout_bytes);
   void raise_target();
   bool is_timed() const;
-  bool may_settle_early() const { return is_timed() && deadline_.seconds() >= next_settling_; }
+  bool is_chosen(const Solver& solver) const;
+  bool may_settle_early() const {
+    return is_timed() && !(is_decisive_ && best_) && deadline_.seconds() >= next_settling_;
+  }
   bool is_stale() const { return target_ < aim_; }
   bool fits_aim() const { return candidate_.verdict.peak <= aim_; }
   bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
@@ -71,12 +79,14 @@ class Portfolio {
   const PlanOptions& options_;
   Placer placer_;
   const Deadline& deadline_;
+  bool is_decisive_ = false;         // orders decide, and there is a time limit
   std::int64_t target_;              // the budget that the next solver is told
   std::int64_t aim_;                 // and the one that the solver that runs was told
   std::int64_t failed_peak_ = none;  // of the last schedule whose layout did not fit
   int failures_ = 0;                 // of layouts, since the last that fitted
   double next_settling_ = 0;         // seconds
   Judged base_, candidate_, lowest_;
+  Judged placed_;            // the candidate that became the best, in the order it had
   bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
   std::optional<Schedule> refused_;  // the last whose layout did not fit

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "plan/fit.h"
 #include "plan/solving.h"
 
 namespace reprise {
@@ -48,7 +49,7 @@ class Planner {
   PlanResult solve() const {
     Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
     solving.run();
-    if (solving.best()) return finish(with_smallest(solving));
+    if (solving.best()) return finish(with_smallest(solving, tightened(*solving.best())));
     // The tightest plan there is decides. Without a time limit it does not depend on the budget, so that the smallest
     // budget that is named is one that does.
     if (is_timed() || options_.budget == 0) return fall_back(solving, solving);
@@ -79,16 +80,61 @@ class Planner {
     return {[this, budget](const Schedule& schedule) { return place(schedule, budget); }, budget};
   }
 
-  Placed place(const Schedule& schedule, std::int64_t budget) const {
-    double seconds =
-        is_timed() ? std::max(0.01, std::min(0.04 * options_.time_limit, options_.time_limit - deadline_.seconds()))
-                   : 0;
-    bool is_limited = budget < all_bytes(aligned_);
-    return plan::place(problem_, schedule, {options_.alignment, is_limited ? budget : unlimited, seconds});
+  // Seconds for a search of a layout, a share of all; 0 without a time limit.
+  double placing_seconds(double share) const {
+    double left = options_.time_limit - deadline_.seconds();
+    return is_timed() ? std::max(0.01, std::min(share * options_.time_limit, left)) : 0;
   }
 
-  PlanResult with_smallest(const Solving& solving) const {
-    PlanResult result = solving.result(solving.best());
+  Placed place(const Schedule& schedule, std::int64_t budget) const {
+    bool is_limited = budget < all_bytes(aligned_);
+    Placed placed =
+        plan::place(problem_, schedule, {options_.alignment, is_limited ? budget : unlimited, placing_seconds(0.03)});
+    if (!is_limited || placed.bytes <= budget) return placed;
+    if (std::optional<Placed> fitted = fit(schedule, placed, budget)) return std::move(*fitted);
+    return placed;
+  }
+
+  bool may_reorder() const {
+    auto names = [](const std::vector<std::string>& list) {
+      return std::find(list.begin(), list.end(), "order_search") != list.end();
+    };
+    return (options_.solvers.empty() || names(options_.solvers)) && !names(options_.without);
+  }
+
+  // A layout of the same runs in another order.
+  std::optional<Placed> fit(const Schedule& schedule, const Placed& placed, std::int64_t budget) const {
+    constexpr std::int64_t far = 25;  // a layout that exceeds the budget by more than a 25th is not mended by shifts
+    if (placed.bytes - budget > budget / far || problem_.node_count() > 2000 || !may_reorder()) return {};
+    plan::FitLimits limits{
+        .budget = budget, .alignment = options_.alignment, .iterations = 40'000, .seed = options_.seed};
+    if (is_timed()) {
+      limits.iterations = std::numeric_limits<std::int64_t>::max();
+      limits.should_stop = [this, end = deadline_.seconds() + placing_seconds(0.06)] {
+        return deadline_.seconds() >= end || options_.cancel.stop_requested();
+      };
+    }
+    std::optional<plan::Fitted> fitted = plan::fit(problem_, plan::make_model(aligned_), schedule, placed, limits);
+    if (!fitted) return {};
+    fitted->placed.schedule = std::move(fitted->schedule);
+    return std::move(fitted->placed);
+  }
+
+  // With a layout at most 1 % above the peak, if one is found.
+  Planned tightened(Planned plan) const {
+    if (options_.budget >= all_bytes(aligned_)) return plan;
+    for (int tries = 0; tries < 3 && !deadline_.is_over(); ++tries) {
+      std::int64_t goal = plan.judged.verdict.peak + plan.judged.verdict.peak / 100;
+      if (plan.placed.bytes <= goal) break;
+      Placed lower = place(plan.judged.schedule, goal);
+      if (lower.bytes > goal) break;
+      plan::move_to(aligned_, std::move(lower), plan);
+    }
+    return plan;
+  }
+
+  PlanResult with_smallest(const Solving& solving, const Planned& plan) const {
+    PlanResult result = solving.result(plan);
     result.min_budget = result.layout_bytes;
     if (solving.lowest().verdict.peak < result.peak)
       result.min_budget = std::min(result.min_budget, place(solving.lowest().schedule, unlimited).bytes);

@@ -51,7 +51,8 @@ struct Attempt {
   std::function<bool()> is_stale = [] { return false; };
   // A cheaper schedule than the best, a little over the budget: its layout did not fit. Null if there is none.
   const Schedule* refused = nullptr;
-  int round = 0;  // how often the solver was run before; it should then try something else
+  bool is_hasty = false;  // anything within the budget will do, the sooner the better
+  int round = 0;          // how often the solver was run before; it should then try something else
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
   std::function<void(double)> prove_cost = [](double) {};
   std::function<void(std::int64_t)> prove_budget = [](std::int64_t) {};

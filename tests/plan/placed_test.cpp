@@ -102,6 +102,16 @@ TEST(Solve, FindsAPlanForLayeredGraphsWhereverTheSmallestBudgetFits) {
   }
 }
 
+TEST(Solve, LaysLayeredGraphsOutWithinAHundredthOfTheirPeak) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Problem p = random_problem(generators::Kind::layered, seed, {.nodes = 60, .most_bytes = 1000});
+    PlanResult result = solve(p, {.budget = peak(p, keep_all(p)) * 9 / 10, .iterations = 2000});
+    ASSERT_TRUE(result) << result.why() << ", seed " << seed;
+    EXPECT_LE(result.layout_bytes, result.peak + result.peak / 100) << "seed " << seed;
+    expect_placed(p, result, 1);
+  }
+}
+
 TEST(Sweep, GivesEveryPointItsLayout) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 14});
