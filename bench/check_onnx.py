@@ -3,12 +3,13 @@
 """Compares `reprise grad` on networks that PyTorch exports in training mode, at full size with random weights, with
 PyTorch's own loss (within 1e-5) and gradients (within 1e-3 of the largest element of each), at a budget of 100 % and of 40 %
 of what an unlimited run takes, which must be equal bit for bit. Where 40 % has no schedule the smallest budget that has one is
-taken and printed: `grad` holds all weights and all gradients to the end. A gradient that is zero but for rounding (the bias
-before a batch norm, the bias of attention's keys) is compared with a millionth of the largest gradient of all.
+taken and printed: `grad` holds all weights and all gradients to the end, and all that the largest op reads and writes at once.
+A gradient that is zero but for rounding (the bias before a batch norm, the bias of attention's keys) is compared with a
+millionth of the largest gradient of all.
 
 Networks with batch norms are compared twice. As PyTorch starts them, half of all rectifiers work around their edge, and f32
 gradients of any two programs, or of PyTorch and itself in f64, are up to 10 % apart: they are compared in f64, on two samples,
-within 1e-6. In f32 they are compared with the biases of their batch norms raised, where rounding decides nothing.
+within 1e-6. In f32 they are compared with other weights of their batch norms, where rounding decides next to nothing.
 
   bench/check_onnx.py REPRISE [NAME]...
 """

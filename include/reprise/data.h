@@ -35,6 +35,7 @@ struct LoadOptions {
   std::string kind;                   // text, idx, csv, npz or images; empty: by the file's name, else by its content
   std::int64_t context = 64;          // text: characters of a sample
   std::vector<std::int64_t> x_shape;  // wanted of x; empty: as in the file. Images are resized to it
+  std::string x_name;                 // npz: what x may be called instead, and y then target
 };
 
 /// The samples of one file or folder; files may be packed by gzip. What each format must look like is in docs/data.md.

@@ -14,23 +14,26 @@ struct Arrays {
   Tensor x, y;
 };
 
-Arrays arrays_of(const std::string& path) {
+const Tensor* first_of(const io::NamedTensors& arrays, const std::string& name, const std::string& otherwise) {
+  for (const std::string& wanted : {name, otherwise}) {
+    auto found = std::ranges::find(arrays, wanted, [](const auto& a) { return a.first; });
+    if (!wanted.empty() && found != arrays.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+Arrays arrays_of(const std::string& path, const std::string& x_name) {
   std::size_t comma = path.find(',');
   if (comma != std::string::npos && !std::filesystem::exists(path))
     return {io::load_npy(path.substr(0, comma)), io::load_npy(path.substr(comma + 1))};
   if (path.ends_with(".npy")) fail("[data] '{}' holds one array: give samples and answers as X.npy,Y.npy", path);
-  Arrays found;
+  io::NamedTensors arrays = io::load_npz(path);
+  const Tensor *x = first_of(arrays, x_name, "x"), *y = first_of(arrays, x_name.empty() ? "" : "target", "y");
+  if (x && y) return {*x, *y};
   std::string names;
-  bool has_x = false, has_y = false;
-  for (auto& [name, tensor] : io::load_npz(path)) {
-    names += (names.empty() ? "" : ", ") + shown(name);
-    if (name == "x") found.x = std::move(tensor), has_x = true;
-    if (name == "y") found.y = std::move(tensor), has_y = true;
-  }
-  if (!has_x || !has_y)
-    fail("[data] '{}' must hold arrays 'x' and 'y', but holds {}: numpy.savez(path, x=..., y=...) names them", path,
-         names.empty() ? "nothing" : names);
-  return found;
+  for (const auto& [name, tensor] : arrays) names += (names.empty() ? "" : ", ") + shown(name);
+  fail("[data] '{}' must hold arrays 'x' and 'y'{}, but holds {}: numpy.savez(path, x=..., y=...) names them", path,
+       x_name.empty() ? "" : ", or '" + shown(x_name) + "' and 'target'", names.empty() ? "nothing" : names);
 }
 
 void expect_finite(const std::string& path, const char* name, const Tensor& t) {
@@ -69,7 +72,7 @@ Tensor pictures(const Tensor& levels) {
 }  // namespace
 
 Dataset load_npz(const std::string& path, const LoadOptions& options) {
-  auto [x, y] = arrays_of(path);
+  auto [x, y] = arrays_of(path, options.x_name);
   if (are_pictures(x)) x = pictures(x);
   if (x.dtype() != DType::i64) x = x.to(DType::f32);
   y = y.to(is_float(y.dtype()) ? DType::f32 : DType::i64);

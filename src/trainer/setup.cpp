@@ -109,7 +109,9 @@ Samples load_for_onnx(const Recipe& recipe) {
   OnnxTensor x = onnx_x(recipe);
   std::vector<std::int64_t> sizes = {-1};
   if (x.has_rank && !x.sizes.empty()) sizes.assign(x.sizes.begin() + 1, x.sizes.end());
-  return {data::load(recipe.data, load_options(recipe, x.dtype, sizes))};
+  data::LoadOptions options = load_options(recipe, x.dtype, sizes);
+  options.x_name = x.name;
+  return {data::load(recipe.data, options)};
 }
 
 std::int64_t onnx_batch(const Recipe& recipe, const OnnxTensor& x) {

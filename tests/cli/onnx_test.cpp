@@ -262,5 +262,14 @@ TEST_F(OnnxCommand, SaysWhichLossLearnsNumbers) {
   EXPECT_EQ(tool(train + "--loss mse --quiet").status, 0);
 }
 
+// The same file of arrays as `grad` takes.
+TEST_F(OnnxCommand, TrainsOnArraysOfTheModelsOwnNames) {
+  std::string words = "--budget 10MiB --batch 1 --steps 1 --quiet --loss bce" + quick;
+  EXPECT_EQ(tool("train " + fixtures + "unet.onnx --data " + fixtures + "unet.npz " + words).status, 0);
+  Outcome other = complaint("train " + fixtures + "unet.onnx --data " + fixtures + "gpt.npz " + words);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_TRUE(holds(other.output, "must hold arrays 'x' and 'y', or 'image' and 'target', but holds")) << other.output;
+}
+
 }  // namespace
 }  // namespace reprise::cli::onnx_tests
