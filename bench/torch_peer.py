@@ -6,7 +6,7 @@
 
 Prints one JSON object: losses, step_seconds (median without the first), rss_peak_bytes (VmHWM less the resident size
 before the model was built), params. --dump writes initial weights, buffers, x and y, and the first step's gradients, in
-f32 and in f64 ("exact"), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and
+f32 and in f64 ("exact", and then exact_losses too), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and
 bench/check_torch.py.
 """
 import argparse, json, math, os, statistics, time
@@ -241,17 +241,24 @@ class Dump:
             json.dump(self.manifest, file)
 
 
-def exact_gradients(model, net, x, y):
-    """Of the first step from the same weights on the same batch, in f64, by name."""
+def exact_steps(model, net, x, y, steps):
+    """From the same weights on the same batch, in f64: the losses, and the first step's gradients by name."""
     torch.set_default_dtype(torch.float64)
-    exact, x64, y64, loss_of, _ = MODELS[model]()
+    exact, x64, y64, loss_of, optimizer_of = MODELS[model]()
     torch.set_default_dtype(torch.float32)
     exact.load_state_dict(net.state_dict())
     x64.copy_(x)
     y64.copy_(y)
-    exact.zero_grad(set_to_none=True)
-    loss_of("none").backward()
-    return [(name, parameter.grad) for name, parameter in exact.named_parameters()]
+    optimizer = optimizer_of(list(exact.parameters()))
+    losses, gradients = [], []
+    for _ in range(steps):
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_of("none")
+        loss.backward()
+        losses.append(loss.item())
+        gradients = gradients or [(name, parameter.grad.clone()) for name, parameter in exact.named_parameters()]
+        optimizer.step()
+    return losses, gradients
 
 
 def main():
@@ -267,12 +274,13 @@ def main():
     before = status_bytes("VmRSS")
     net, x, y, loss_of, optimizer_of = MODELS[options.model]()
     optimizer = optimizer_of(list(net.parameters()))
-    dump = Dump(options.dump) if options.dump else None
+    dump, exact_losses = Dump(options.dump) if options.dump else None, []
     if dump:
         for kind, items in (("param", net.named_parameters()), ("buffer", net.named_buffers()), ("data", (("x", x), ("y", y)))):
             for name, tensor in items:
                 dump.add(kind, name, tensor)
-        for name, gradient in exact_gradients(options.model, net, x, y):
+        exact_losses, gradients = exact_steps(options.model, net, x, y, options.steps)
+        for name, gradient in gradients:
             dump.add("exact", name, gradient)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
@@ -290,7 +298,7 @@ def main():
         seconds.append(time.perf_counter() - start)
         losses.append(loss.item())
         del loss
-    print(json.dumps(dict(model=options.model, losses=losses, step_seconds=statistics.median(seconds[1:] or seconds),
+    print(json.dumps(dict(model=options.model, losses=losses, exact_losses=exact_losses, step_seconds=statistics.median(seconds[1:] or seconds),
                           rss_peak_bytes=status_bytes("VmHWM") - before, params=sum(p.numel() for p in net.parameters()))))
 
 

@@ -118,7 +118,14 @@ Bench run(const BenchCommand& command) {
   StepOptions options = planned_options(command, model, beside);
   bench.budget = options.budget + beside;
   TrainStep step(model.loss, model.parameters, model.rule, options);
-  step.compile(model.batch);
+  try {
+    step.compile(model.batch);
+  } catch (const NoScheduleFits& e) {
+    if (beside == 0) throw;
+    throw NoScheduleFits(
+        fmt::format("{}; with {} bytes of constants beside it: {} bytes", e.what(), beside, e.smallest_budget + beside),
+        e.smallest_budget + beside);
+  }
   save_profile(command.model, options);
   memory.arena_is_next();
   {
