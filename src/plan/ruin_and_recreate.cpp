@@ -198,25 +198,36 @@ class Search {
     anneal(*best_, {.iterations = all - used, .elapsed = over, .seed = attempt_.seed()});
   }
 
-  // Many short anneals, some cool, some hot, each from what the last found, or from the best again, after a kick. What
-  // is not much worse is gone on from.
+  // Many short anneals. Every other one is cool and quick, from the start, from the best or from a random repair; the
+  // others, cool or hot, go on after a kick from what was found last, or from the best again, if that is not much
+  // worse.
   std::int64_t wander(std::int64_t all, const std::function<double()>& over) {
     const std::int64_t nodes = model_.node_count(), some = std::clamp(all / 40, 3 * nodes, 16 * nodes);
     constexpr double part = 0.06;  // of the time, at most, for each
-    Items here = *best_;
+    const Items start = *best_;
+    Items here = start;
     double cost = best_cost_;
     std::int64_t used = 0;
-    for (int k = 0; 2 * used + 16 * some < all && over() < 0.7 && !is_over(); ++k, used += some) {
+    for (int k = 0; 2 * used + 16 * some < all && over() < 0.7 && !is_over(); ++k) {
+      const bool is_quick = k % 2 == 0;
       if (k % 16 == 15) here = *best_, cost = best_cost_;
-      Items from = k % 8 == 6 ? shaved_at_random().value_or(here) : k == 0 ? here : kicked(here);
-      double heat = std::exp2(random_.uniform(-1, 5)), before = over();
-      auto elapsed = [&] { return (over() - before) / part; };
-      double found = anneal(from, {.iterations = some, .elapsed = elapsed, .seed = random_.bits(), .heat = heat});
-      if (found > cost - 0.005 * cost * std::log(std::max(random_.unit(), 1e-12))) continue;
+      Items from = is_quick ? quick_start(k / 2, start) : kicked(here);
+      const double before = over();
+      Effort effort{.iterations = is_quick ? 3 * nodes : some, .elapsed = {}, .seed = random_.bits()};
+      effort.elapsed = [&] { return (over() - before) / part; };
+      if (!is_quick) effort.heat = std::exp2(random_.uniform(-1, 5));
+      double found = anneal(from, effort);
+      used += effort.iterations;
+      double slack = is_quick ? 0 : -0.005 * cost * std::log(std::max(random_.unit(), 1e-12));
+      if (found > cost + slack) continue;
       here = last_;
       cost = found;
     }
     return used;
+  }
+
+  Items quick_start(int k, const Items& start) {
+    return k % 3 == 0 ? start : k % 3 == 1 ? *best_ : shaved_at_random().value_or(start);
   }
 
   // Makes a value stay that was brought back, whatever else must go for it.
