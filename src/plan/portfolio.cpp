@@ -86,7 +86,7 @@ bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.25, 0.4, 0.55, 0.7, 0.85, 0.97};
+  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.23, 0.38, 0.53, 0.67, 0.8, 0.9};
   is_decisive_ = is_timed() && is_order_decisive(model, certificate);
   std::span<const double> shares = few;  // of the time, at the end of each stretch
   if (is_decisive_) shares = many;

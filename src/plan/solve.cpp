@@ -120,14 +120,18 @@ class Planner {
     return std::move(fitted->placed);
   }
 
-  // With a layout at most 1 % above the peak, if one is found.
+  // With a layout at most 1 % above the peak, or as near to that as is found.
   Planned tightened(Planned plan) const {
     if (options_.budget >= all_bytes(aligned_)) return plan;
     for (int tries = 0; tries < 3 && !deadline_.is_over(); ++tries) {
       std::int64_t goal = plan.judged.verdict.peak + plan.judged.verdict.peak / 100;
       if (plan.placed.bytes <= goal) break;
       Placed lower = place(plan.judged.schedule, goal);
-      if (lower.bytes > goal) break;
+      if (lower.bytes > goal) {
+        std::optional<Placed> fitted = fit(plan.judged.schedule, lower, goal + (lower.bytes - goal) / 2);
+        if (fitted) lower = std::move(*fitted);
+      }
+      if (lower.bytes >= plan.placed.bytes) break;
       plan::move_to(aligned_, std::move(lower), plan);
     }
     return plan;
