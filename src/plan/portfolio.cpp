@@ -87,7 +87,8 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
   if (options_.start) take_start(*options_.start);
   settle();
   constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.23, 0.38, 0.53, 0.67, 0.8, 0.9};
-  is_decisive_ = is_timed() && is_order_decisive(model, certificate);
+  constexpr int small = 64;  // so many nodes are searched through in no time
+  is_decisive_ = is_timed() && model.node_count() > small && is_order_decisive(model, certificate);
   std::span<const double> shares = few;  // of the time, at the end of each stretch
   if (is_decisive_) shares = many;
   // Without a time limit the later ones are for layouts that do not fit.
