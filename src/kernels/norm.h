@@ -45,12 +45,6 @@ void normalise(std::int64_t n, bool per_element, const T* x, T mean, T scale, co
   }
 }
 
-/// Asks for so many elements from `x` on while others are still being worked on.
-template <class T>
-void fetch_ahead(const T* x, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; i += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(x + i);
-}
-
 template <class T>
 void forward_row(const RowNorm& p, std::int64_t row, const T* x, const T* w, const T* b, T* y, T* mean, T* scale) {
   std::int64_t n = p.row_size(), first = p.first_weight(row);

@@ -45,6 +45,8 @@ void cut_into_tiles(Reduction& r, std::int64_t unit_elements) {
   r.tiles = std::max<std::int64_t>(1, (r.units + r.units_per_tile - 1) / r.units_per_tile);
 }
 
+constexpr std::int64_t page = 4096;  // at whose end the CPU stops to look ahead by itself
+
 // Units begin..end of one output, whose first element is x.
 template <class Acc>
 Acc row_tile(const Reduction& r, const Reducer<Acc>& by, const char* x, std::int64_t begin, std::int64_t end) {
@@ -53,7 +55,9 @@ Acc row_tile(const Reduction& r, const Reducer<Acc>& by, const char* x, std::int
   for (std::int64_t unit = begin; unit < end; ++unit) {
     std::int64_t from = unit % pieces * Reduction::piece;
     const char* row = x + (offset_of(unit / pieces, r.reduced, r.reduced_strides) + from) * by.bytes;
-    Acc next = by.along(row, std::min(Reduction::piece, r.inner - from));
+    std::int64_t count = std::min(Reduction::piece, r.inner - from);
+    fetch_ahead(row + page, count * by.bytes);  // what follows is mostly what is read next
+    Acc next = by.along(row, count);
     by.merge(&next, 1, &acc);
   }
   return acc;

@@ -14,6 +14,12 @@
 
 namespace reprise::kernels {
 
+/// Asks for so many elements from `x` on while others are still being worked on.
+template <class T>
+void fetch_ahead(const T* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(x + i);
+}
+
 /// How an array is reduced. Dimensions of one kind that follow each other are merged. Where the innermost one is
 /// reduced a task is one output and a unit a piece of a row; else a task is a block of columns and a unit a row.
 struct Reduction {
