@@ -17,10 +17,15 @@
 namespace reprise::paging_tests {
 namespace {
 
-// Gates that must all be kept for the way back, or be computed again from the first one on.
+// Gates that must all be kept for the way back, or be computed again from the first ones on. Each reads those before
+// it, so computing one again needs several in memory, which a disk does not.
 Value gates(Value x) {
-  for (int i = 0; i < 10; ++i) x = tanh(x * 1.1) * sigmoid(x);
-  return sum(x);
+  Value first = x, second = tanh(x), third = sigmoid(x);
+  for (int i = 0; i < 10; ++i) {
+    Value next = tanh(third) * sigmoid(first) + second;
+    first = second, second = third, third = next;
+  }
+  return sum(third);
 }
 
 Graph gates_graph() {
@@ -56,17 +61,16 @@ std::int64_t least(const Graph& graph, CompileOptions options) {
   return plan(graph, options).min_budget;
 }
 
-TEST(Pages, GiveTheSameBitsAtALowerCostThanComputingAgain) {
+TEST(Pages, GiveTheSameBitsInLessMemoryThanComputingAgainNeeds) {
   TemporaryFolder folder;
   Graph graph = gates_graph();
   CompileOptions plain{.measure = false}, disk = with_disk(folder.path());
   Executor whole(build(prepare(graph, plain), plain).program, {});
   std::vector<Tensor> expected = results(whole);
-  disk.budget = plain.budget = least(graph, disk);
+  disk.budget = least(graph, disk);
+  EXPECT_LT(disk.budget, least(graph, plain));
   Built built = build(prepare(graph, disk), disk);
   EXPECT_GT(paged_bytes(built.plan), 0);
-  PlanResult again = plan(graph, plain);
-  EXPECT_TRUE(!again || built.plan.cost < again.cost);
   Executor tight(built.program, watched(folder.path()));
   EXPECT_LE(tight.arena_bytes(), disk.budget);
   for (int run = 0; run < 2; ++run) {
