@@ -199,7 +199,8 @@ std::function<Status()> add_bench(CLI::App& verb) {
              "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs",
              {.check = is_budget(), .shows_default = true});
   add_option(verb, "--steps", command->steps, "Steps to run", {.check = between(1, 1'000'000), .shows_default = true});
-  add_option(verb, "--time-limit", command->time_limit, "Seconds to search for a plan",
+  add_option(verb, "--time-limit", command->time_limit,
+             "Seconds to search for a better plan; longer only until one fits",
              {.check = positive(), .shows_default = true});
   add_option(verb, "--iterations", command->iterations, "Moves each search may try, instead of a time",
              {.check = positive()});

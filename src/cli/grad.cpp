@@ -214,7 +214,8 @@ std::function<Status()> add_grad(CLI::App& verb) {
   add_option(verb, "--seed", command->seed, "Seed of dropout, where the model has any");
   add_option(verb, "--threads", command->threads, "Threads that compute; all cores if left out",
              {.check = between(1, 1024)});
-  add_option(verb, "--time-limit", command->time_limit, "Seconds to search for a plan",
+  add_option(verb, "--time-limit", command->time_limit,
+             "Seconds to search for a better plan; longer only until one fits",
              {.check = positive(), .shows_default = true});
   add_flag(verb, "--json", command->json, "Print JSON on standard output and nothing else there");
   add_footer(

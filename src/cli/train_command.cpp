@@ -118,7 +118,7 @@ void add_file_options(CLI::App& verb, TrainCommand& c) {
 }
 
 void add_planning_options(CLI::App& verb, TrainCommand& c) {
-  add_option(verb, "--time-limit", c.time_limit, "Seconds to search for a plan",
+  add_option(verb, "--time-limit", c.time_limit, "Seconds to search for a better plan; longer only until one fits",
              {.check = positive(), .shows_default = true});
   add_option(verb, "--iterations", c.iterations, "Moves each search may try, instead of a time", {.check = positive()});
   add_option(verb, "--disk", c.disk, "Folder on a disk that values may move to where that fits or is faster",
