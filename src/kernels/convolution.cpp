@@ -11,6 +11,7 @@
 #include "kernels/naive_convolution.h"
 #include "kernels/onednn.h"
 #include "kernels/parallel.h"
+#include "kernels/unfolded_convolution.h"
 
 namespace reprise::kernels {
 namespace {
@@ -241,9 +242,9 @@ class SkippingConvolution {
   std::int64_t picked_bytes_;
 };
 
-template <class Prepared>
-Convolution<float> running(std::shared_ptr<const Prepared> prepared) {
-  return {[prepared](const float* a, const float* b, const float* bias, float* result, void* scratch) {
+template <class T, class Prepared>
+Convolution<T> running(std::shared_ptr<const Prepared> prepared) {
+  return {[prepared](const T* a, const T* b, const T* bias, T* result, void* scratch) {
             prepared->run(a, b, bias, result, scratch);
           },
           prepared->scratch_bytes()};
@@ -263,8 +264,8 @@ Convolution<float> prepare_convolution_f32(ConvPass pass, const ConvSizes& sizes
   if (sizes.x.elements() == 0 || sizes.weight.elements() == 0 || sizes.y.elements() == 0)
     return plain_convolution<float>(pass, sizes);
   try {
-    if (skips(sizes, pass)) return running(std::make_shared<const SkippingConvolution>(sizes, has_bias));
-    return running(std::make_shared<const BlockedConvolution>(pass, sizes, has_bias));
+    if (skips(sizes, pass)) return running<float>(std::make_shared<const SkippingConvolution>(sizes, has_bias));
+    return running<float>(std::make_shared<const BlockedConvolution>(pass, sizes, has_bias));
   } catch (const dnnl::error& e) {
     if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) throw;
     return plain_convolution<float>(pass, sizes);  // e.g. padding wider than the window, which oneDNN refuses
@@ -272,7 +273,8 @@ Convolution<float> prepare_convolution_f32(ConvPass pass, const ConvSizes& sizes
 }
 
 Convolution<double> prepare_convolution_f64(ConvPass pass, const ConvSizes& sizes) {
-  return plain_convolution<double>(pass, sizes);
+  if (!UnfoldedConvolution::pays(sizes)) return plain_convolution<double>(pass, sizes);
+  return running<double>(std::make_shared<const UnfoldedConvolution>(pass, sizes));
 }
 
 }  // namespace reprise::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution over one, two or three spatial dimensions, and its gradients: f32 by oneDNN, f64 by plain loops.
+// Convolution over one, two or three spatial dimensions, and its gradients: f32 by oneDNN, f64 by matrix products.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution as nested loops: the oracle of the fast one, and what runs in f64.
+// Convolution as nested loops: the oracle of the fast ones, and what runs where they do not.
 #pragma once
 
 #include <algorithm>

@@ -89,6 +89,42 @@ TEST(Convolution, AgreesWithTheNaiveLoopsOnBlocksOfChannels) {
     }
 }
 
+std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+void compare_in_f64(RandomData& random, ConvPass pass, const ConvSizes& sizes) {
+  Operands o = draw(random, pass, sizes);
+  std::vector<double> a = widened(o.a), b = widened(o.b), bias = widened(o.bias), result = widened(o.result);
+  std::vector<double> want = result;
+  const double* given = bias.empty() ? nullptr : bias.data();
+  naive::convolve(pass, sizes, a.data(), b.data(), given, want.data());
+  Convolution<double> c = prepare_convolution_f64(pass, sizes);
+  std::vector<double> scratch(static_cast<std::size_t>(c.scratch_bytes) / sizeof(double), NAN);
+  c.run(a.data(), b.data(), given, result.data(), scratch.data());
+  expect_close(result, want, 1e-12);
+}
+
+TEST(Convolution, InF64AgreesWithTheNaiveLoops) {
+  RandomData random(6);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    ConvSizes sizes = random_sizes(random, 1 + i % 3);
+    std::int64_t more = random.size(1, 3);  // wide enough for matrix products, mostly
+    sizes.weight[0] *= more;
+    sizes.y[1] *= more;
+    for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
+      compare_in_f64(random, pass, sizes);
+  }
+}
+
+TEST(Convolution, InF64TakesManyPositionsInParts) {
+  RandomData random(7);
+  ConvSizes s{{2, 64, 40, 37}, {5, 64, 3, 3}, {2, 5, 40, 37}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient}) {
+    EXPECT_LT(prepare_convolution_f64(pass, s).scratch_bytes, 5 << 20);
+    compare_in_f64(random, pass, s);
+  }
+}
+
 TEST(Convolution, OfAnEmptyBatchHasAZeroWeightGradient) {
   ConvSizes s{{0, 2, 4}, {3, 2, 3}, {0, 3, 2}, {1}, {1}, {0}, {0}};
   std::vector<float> dw(18, NAN);
