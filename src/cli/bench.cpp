@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -18,7 +17,7 @@
 #include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
-#include "graph/exact.h"
+#include "trainer/exact.h"
 #include "trainer/setup.h"
 
 namespace reprise::cli {
@@ -34,7 +33,7 @@ struct BenchCommand {
 };
 
 struct Bench {
-  std::vector<double> losses, seconds;
+  std::vector<double> losses, exact_losses, seconds;
   std::int64_t params = 0, arena = 0, budget = 0;
   Measured measured;
   PlanResult plan;
@@ -44,27 +43,6 @@ std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& com
   if (command.init.empty()) return model.random_batch(command.model.seed);
   std::vector<Tensor> batch = load_weights(model, command.init);
   return batch.empty() ? model.random_batch(command.model.seed) : batch;
-}
-
-Tensor value_of(const Capture& capture) {
-  const auto& state = *static_cast<const nn::Parameter::State*>(capture.state.get());
-  if (state.present) return state.value;
-  Tensor value = Tensor::empty(state.type);
-  state.begin(value);
-  return value;
-}
-
-// In double precision, node by node and without a limit.
-std::vector<Tensor> evaluate_exactly(const Function& f, std::span<const Tensor> batch) {
-  std::vector<Type> types;
-  for (const Tensor& t : batch) types.push_back(t.type());
-  Graph graph = eliminate_dead_code(in_double_precision(trace(f, types)));
-  std::map<std::int32_t, Tensor> given;
-  for (std::size_t i = 0; i < batch.size(); ++i) given[graph.inputs[i]] = batch[i];
-  for (const Capture& c : graph.captures) given[c.input] = value_of(c);
-  std::vector<Tensor> inputs;
-  for (std::int32_t input : graph.inputs) inputs.push_back(given.at(input).to(graph.type({input, 0}).dtype));
-  return evaluate(graph, inputs);
 }
 
 // The gradients of the first step, one raw file a parameter.
@@ -77,8 +55,7 @@ void write_gradients(const BuiltInModel& model, const std::vector<Tensor>& batch
       if (p.parameter.trainable()) names.push_back(p.name), wrt.push_back(p.parameter.in(loss));
     return gradients(loss, wrt);
   };
-  std::vector<Tensor> found =
-      command.exact ? evaluate_exactly(all, batch) : Compiled(all, {.measure = false}).run(batch);
+  std::vector<Tensor> found = command.exact ? run_exactly(all, batch) : Compiled(all, {.measure = false}).run(batch);
   std::filesystem::create_directories(command.gradients);
   for (std::size_t i = 0; i < found.size(); ++i)
     write_file(command.gradients + "/" + names[i] + ".bin",
@@ -131,6 +108,7 @@ Bench run(const BenchCommand& command) {
   {
     std::vector<Tensor> batch = batch_for(model, command);
     if (!command.gradients.empty()) write_gradients(model, batch, command);
+    if (command.exact) bench.exact_losses = exact_losses(model, batch, command.steps);
     for (std::size_t i = 0; i < batch.size(); ++i)
       std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
   }
@@ -169,6 +147,7 @@ void print(const BenchCommand& command, const Bench& bench) {
                                    {"threads", omp_get_max_threads()},
                                    {"params", bench.params},
                                    {"plan_seconds", bench.plan.seconds}};
+    if (command.exact) json["exact_losses"] = bench.exact_losses;
     fmt::print("{}\n", json.dump());
     return;
   }
@@ -179,6 +158,8 @@ void print(const BenchCommand& command, const Bench& bench) {
   fmt::print("  arena {}, measured {}, resident {} above the start\n", format_bytes(bench.arena),
              format_bytes(bench.measured.tensor_peak), format_bytes(bench.measured.resident_peak));
   fmt::print("  loss {:.6f} to {:.6f}\n", bench.losses.front(), bench.losses.back());
+  if (command.exact)
+    fmt::print("  in double precision {:.6f} to {:.6f}\n", bench.exact_losses.front(), bench.exact_losses.back());
 }
 
 Status run_bench(const BenchCommand& command) try {
@@ -208,7 +189,9 @@ std::function<Status()> add_bench(CLI::App& verb) {
              {.type = "DIR"});
   add_option(verb, "--gradients", command->gradients,
              "Write the first step's gradients to this folder, raw, a file each", {.type = "DIR"});
-  add_flag(verb, "--exact", command->exact, "Those gradients in double precision, to see what rounding does to them");
+  add_flag(
+      verb, "--exact", command->exact,
+      "Those gradients, and losses beside the others, in double precision, without a limit: to see what rounding does");
   add_model_options(verb, command->model);
   add_flag(verb, "--json", command->json, "Print JSON on standard output and nothing else there");
   add_footer(verb,
