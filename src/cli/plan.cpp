@@ -2,12 +2,15 @@
 // `reprise plan`
 #include <fmt/core.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/model.h"
 #include "cli/planning.h"
 #include "cli/verbs.h"
+#include "compile/build.h"
+#include "compile/problem_of.h"
 #include "report/reasons.h"
 #include "report/text.h"
 #include "reprise/report.h"
@@ -71,20 +74,39 @@ void write_files(const PlanCommand& command, const PlanResult& r) {
         command.html);
 }
 
+// The smallest budget, which a plan that fits has not looked for. That search takes time of its own where time is
+// limited, and minutes where there are very many nodes: then it is what was found on the way.
+void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options) {
+  if (!r || std::isfinite(options.time_limit) || problem.node_count() > 4000) return;
+  options.budget = 0;
+  r.min_budget = solve(problem, options).min_budget;
+}
+
+// What fits must not depend on a model's times.
+PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOptions options) {
+  options.alignment = arena_alignment;
+  ModelCommand model = model_command(command.planning);
+  model.estimate = true;
+  Problem estimated = problem_of_model(model);
+  PlanResult r = settled(problem, estimated, options);
+  name_smallest(r, estimated, options);
+  return r;
+}
+
+PlanResult plan_problem(const Problem& problem, const PlanOptions& options) {
+  PlanResult r = solve(problem, options);
+  name_smallest(r, problem, options);
+  return r;
+}
+
 Status run_plan(const PlanCommand& command) {
   Progress progress;
   Problem problem = problem_to_plan(command.planning, progress);
   std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   PlanOptions options = plan_options(problem, command.planning, progress);
   options.budget = budget;
-  PlanResult r = solve(problem, options);
-  // A plan that fits has not looked for the smallest budget; that search ends with a byte less being refused. It would
-  // take minutes where there are very many nodes, and time of its own where that is limited.
-  bool is_searched = command.planning.time_limit <= 0 && problem.node_count() <= 4000;
-  if (r && is_searched) {
-    options.budget = 0;
-    r.min_budget = std::min(r.min_budget, solve(problem, options).min_budget);
-  }
+  PlanResult r =
+      is_model(command.planning.file) ? plan_model(command, problem, options) : plan_problem(problem, options);
   std::int64_t all_trained =
       is_model(command.planning.file) ? bytes_if_all_trained(model_command(command.planning)) : 0;
   progress.clear();

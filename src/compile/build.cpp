@@ -2,7 +2,7 @@
 #include "compile/build.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -82,19 +82,17 @@ Problem problem_with_costs(const Graph& graph, const CompileOptions& options) {
       graph, [&](std::int32_t node) { return facts.of(node); }, disk);
 }
 
-// Whether anything fits must not depend on how busy the machine is. This search has no time limit, and its costs are
-// estimates, which are the same in every run: the smallest budget that it names is one at which it finds its plan
-// again.
-PlanResult settle(const Prepared& prepared, CompileOptions options) {
-  double limit = std::exchange(options.planning.time_limit, std::numeric_limits<double>::infinity());
+PlanOptions planning_of(const CompileOptions& options) {
+  PlanOptions planning = options.planning;
+  planning.budget = options.budget;
+  planning.alignment = arena_alignment;
+  return planning;
+}
+
+Problem with_estimates(const Graph& graph, CompileOptions options) {
   options.measure = false;
   options.profile = nullptr;
-  PlanResult found = plan({prepared.graph, problem_with_costs(prepared.graph, options)}, options);
-  if (!found) return found;
-  options.planning.time_limit = limit;  // now with the real costs
-  options.planning.start = found.schedule;
-  PlanResult better = plan(prepared, options);
-  return better ? better : found;
+  return problem_with_costs(graph, options);
 }
 
 }  // namespace
@@ -111,10 +109,21 @@ Prepared prepare(Graph graph, const CompileOptions& options) {
 }
 
 PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
-  PlanOptions planning = options.planning;
-  planning.budget = options.budget;
-  planning.alignment = arena_alignment;
-  return solve(prepared.problem, planning);
+  return solve(prepared.problem, planning_of(options));
+}
+
+PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options) {
+  PlanResult fits = solve(estimated, {.budget = options.budget,
+                                      .solvers = options.solvers,
+                                      .without = options.without,
+                                      .alignment = options.alignment,
+                                      .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
+                                      .progress = options.progress,
+                                      .cancel = options.cancel});
+  if (!fits) return fits;
+  if (!options.start) options.start = fits.schedule;
+  PlanResult result = solve(problem, options);
+  return result ? result : fits;
 }
 
 Problem problem_of(const Graph& graph, const CompileOptions& options) { return prepare(graph, options).problem; }
@@ -122,11 +131,10 @@ Problem problem_of(const Graph& graph, const CompileOptions& options) { return p
 PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan(prepare(graph, options), options); }
 
 Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
-  PlanResult result = plan(prepared, options);
-  constexpr int most_nodes = 4000;  // with more it would take minutes
-  bool is_timed = std::isfinite(options.planning.time_limit) && prepared.problem.node_count() <= most_nodes;
-  if (!result && is_timed && effort == Effort::settle && !options.planning.cancel.stop_requested())
-    result = settle(prepared, options);
+  bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
+  PlanResult result = is_limited && effort == Effort::settle
+                          ? settled(prepared.problem, with_estimates(prepared.graph, options), planning_of(options))
+                          : plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   auto program = std::make_shared<const Program>(
       link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));

@@ -18,12 +18,16 @@ Prepared prepare(Graph recorded, const CompileOptions& options);
 
 PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 
+/// A plan for the problem. Whether one fits is decided by the same problem with costs that are the same in every run,
+/// without a time limit: neither a busy machine nor a lucky search changes which budgets are refused.
+PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options);
+
 /// A plan and its instructions; throws NoScheduleFits.
 struct Built {
   PlanResult plan;
   std::shared_ptr<const Program> program;
 };
-/// Where nothing fits within the planning's time limit: refuse at once, or search on until that is sure.
+/// Whether anything fits: as far as is found within the planning's time limit, or for sure.
 enum class Effort { limited, settle };
 Built build(Prepared prepared, const CompileOptions& options, Effort effort = Effort::settle);
 

@@ -163,19 +163,34 @@ class Planner {
     return solving.best();
   }
 
-  // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. In
-  // problems of very many nodes each question would take minutes.
+  // A plan for the budget: the first that fits is enough, but only a search like that for a user's budget says that
+  // there is none. Its layout, which only had to fit, is as low as it can be had.
+  std::optional<Planned> any_plan(std::int64_t budget) const {
+    std::optional<Planned> found = search(budget, std::numeric_limits<double>::infinity());
+    if (!found) found = search(budget, 0);
+    if (!found) return found;
+    Placed lower = place(found->judged.schedule, unlimited);
+    if (lower.bytes < found->placed.bytes) plan::move_to(aligned_, std::move(lower), *found);
+    return found;
+  }
+
+  // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. What
+  // is asked does not depend on the budget given, so that the one named is found again. In problems of very many nodes
+  // each question would take minutes.
   Planned smallest(Planned lowest, std::int64_t bound) const {
     if (problem_.node_count() > 4000) return lowest;
-    std::int64_t less = 1;
-    while (lowest.placed.bytes > std::max(options_.budget, bound) && !deadline_.is_over()) {
-      std::int64_t budget = std::max(bound, lowest.placed.bytes - less);
-      // The first plan that fits is enough; only a search like that for a user's budget says that there is none.
-      std::optional<Planned> found = search(budget, std::numeric_limits<double>::max());
-      if (!found) found = search(budget, options_.gap);
+    std::int64_t refused = bound - 1, less = 1;
+    while (lowest.placed.bytes > std::max(options_.budget, refused + 1) && !deadline_.is_over()) {
+      std::int64_t budget = std::max(refused + 1, lowest.placed.bytes - less);
+      std::optional<Planned> found = any_plan(budget);
       if (!found && less == 1) break;
-      less = found ? 16 * less : 1;
-      if (found) lowest = *found;
+      if (found) lowest = std::move(*found);
+      if (!found) refused = budget;
+      if (lowest.placed.bytes <= refused)
+        refused = bound - 1;  // a larger budget was refused, and this one found by luck
+      // Ever larger steps, then halves of what is left between, and one of a byte at the end.
+      std::int64_t left = lowest.placed.bytes - refused, little = lowest.placed.bytes / 4096;
+      less = std::max<std::int64_t>(1, std::min(found ? 16 * less : left > little ? left : 1, left / 2));
     }
     return lowest;
   }

@@ -83,6 +83,7 @@ void Solving::run_without_raising() {
 }
 
 void Solving::run() {
+  if (std::isinf(options_.gap)) return run_without_raising();  // nobody asks how good it is
   prove_first_bound();
   bool is_hopeless = certificate_.least_budget > options_.budget;
   if (options_.threads > 1 && !is_hopeless)

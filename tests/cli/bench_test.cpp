@@ -43,6 +43,19 @@ TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
   EXPECT_TRUE(holds(run.output, "no schedule fits 100.0 KiB: the smallest budget is ")) << run.output;
 }
 
+// With times that differ from run to run, and however short the search.
+TEST_F(BenchCommand, RefusesAByteLessThanTheSmallestBudgetThatIsNamed) {
+  json plan = json::parse(tool("plan digits --batch 16 --budget 60% --json 2>/dev/null").output);
+  std::int64_t smallest = plan["min_budget_bytes"];
+  auto status = [](const std::string& verb, std::int64_t budget) {
+    return tool(verb + " digits --batch 16 --json --budget " + std::to_string(budget) + " >/dev/null 2>&1").status;
+  };
+  for (const std::string verb : {"plan", "bench --steps 1 --time-limit 1", "bench --steps 1 --time-limit 0.01"}) {
+    EXPECT_EQ(status(verb, smallest), 0) << verb;
+    EXPECT_EQ(status(verb, smallest - 1), 3) << verb;
+  }
+}
+
 TEST_F(BenchCommand, KeepsTimesInAProfile) {
   const std::string run = "bench digits --batch 1 --steps 1 --iterations 20 >/dev/null 2>&1 --profile ";
   EXPECT_EQ(tool(run + in("profile")).status, 0);
@@ -86,6 +99,17 @@ TEST_F(BenchCommand, ExactGradientsAreThoseWithoutRounding) {
     std::memcpy(a.data(), rounded.data(), rounded.size());
     std::memcpy(b.data(), exact.data(), exact.size());
     for (std::size_t i = 0; i < n; ++i) ASSERT_NEAR(a[i], b[i], 1e-3 * (1 + std::abs(b[i]))) << p.name;
+  }
+}
+
+TEST_F(BenchCommand, ExactLossesFollowTheUpdates) {
+  json r = json::parse(tool("bench digits --batch 16 --estimate --steps 4 --json --exact 2>/dev/null").output);
+  ASSERT_EQ(r["exact_losses"].size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    double rounded = r["losses"][i], exact = r["exact_losses"][i];
+    EXPECT_NEAR(rounded, exact, 1e-4 * exact);
+    EXPECT_NE(rounded, exact);
+    EXPECT_LT(exact, i == 0 ? INFINITY : r["exact_losses"][i - 1].get<double>());
   }
 }
 
