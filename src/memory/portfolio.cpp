@@ -86,7 +86,7 @@ class Portfolio {
 
   GroupResult run(std::span<const Buffer> buffers, std::span<const Row> rows) {
     construct();
-    if (is_done()) return best_;
+    if (is_done() || work_.is_over()) return best_;
     std::vector<int> last = postponable(in_, in_.lower_bound);
     std::ranges::reverse(last);
     Reduced coarse(buffers, rows, in_, small_items(in_, in_.lower_bound / 500));

@@ -24,7 +24,7 @@ class Work {
   using Clock = std::chrono::steady_clock;
 
   void look_at_clock() {
-    next_look_ = used_ + 100'000;
+    next_look_ = used_ + 10'000;
     late_ = seconds() >= seconds_;
   }
 

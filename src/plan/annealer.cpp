@@ -41,6 +41,7 @@ void Annealer::run(const Limits& limits) {
       continue;
     }
     current = timeline_.extra_cost();
+    if (limits.visited) limits.visited(timeline_);
     if (current >= best_cost_ - 1e-9 * total) continue;
     tidy(limits.budget);
     current = timeline_.extra_cost();

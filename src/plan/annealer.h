@@ -20,6 +20,7 @@ class Annealer {
     std::function<double()> elapsed = {};  // share of the time that is over, in [0, 1]; empty: no time limit
     std::function<bool()> should_stop = {};
     std::function<void(const Timeline&)> improved = {};
+    std::function<void(const Timeline&)> visited = {};  // called for everything that is accepted
   };
 
   Annealer(Timeline& timeline, std::uint64_t seed);

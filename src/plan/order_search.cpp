@@ -3,10 +3,13 @@
 // values are made again where that lowers the peak; then the order found is polished by ruin and recreate. Graphs with
 // much freedom of order gain more from this than from recomputing.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "base/index.h"
 #include "plan/annealer.h"
+#include "plan/calm.h"
 #include "plan/sequence.h"
 #include "plan/solver.h"
 
@@ -66,6 +69,14 @@ class OrderSearch {
     }
   }
 
+  /// Another sequence within the budget, if it is cheaper.
+  void take(const std::vector<int>& runs) {
+    sequence_.set(runs, budget());
+    if (sequence_.load().peak > budget() || sequence_.load().extra_cost >= best_cost_) return;
+    best_cost_ = sequence_.load().extra_cost;
+    best_ = runs;
+  }
+
   // Lowers the load of the best at busy moments, at no cost: what is less tight is easier to place.
   void calm(const Limits& limits) {
     auto free = static_cast<std::int64_t>(0.9 * static_cast<double>(budget()));
@@ -85,7 +96,7 @@ class OrderSearch {
       if (share_of(tried.over) > load - temperature * std::log(std::max(random_.unit(), 1e-300))) continue;
       sequence_.accept(next_);
       load = share_of(tried.over);
-      if (load >= least || tried.peak >= before) continue;
+      if (load >= least || tried.peak > before) continue;
       least = load;
       best_ = sequence_.runs();
     }
@@ -301,9 +312,72 @@ void polish(const Attempt& attempt, const std::vector<int>& runs, double until, 
   found.push_back(to_schedule(attempt.problem, model, timeline.events()));
 }
 
+// Where a search begins, and where it goes on if it finds nothing from there.
+struct Start {
+  const std::vector<int>&first, &second;
+  OrderSearch::Limits limits;
+};
+
+// Orders first, then what is made again in the best of them.
+void find(const Attempt& attempt, OrderSearch& search, const Start& start, std::vector<Schedule>& found) {
+  search.anneal(start.first, start.limits);
+  if (attempt.is_stale()) return;
+  search.anneal(search.has_found() ? search.best() : start.second,
+                {.iterations = start.limits.iterations, .until = 0.6});
+  if (!search.has_found() || search.best_cost() <= 0 || attempt.is_stale()) return;
+  polish(attempt, search.best(), 0.6, found);
+  if (!found.empty()) search.take(runs_of(attempt.model, found.back()));
+}
+
+// Something within the budget, soon.
+void find_first(const Attempt& attempt, OrderSearch& search, const Start& start) {
+  search.anneal(start.first, start.limits);
+  if (search.has_found() && !attempt.is_stale())
+    search.calm(
+        {.iterations = std::min<std::int64_t>(start.limits.iterations, 200 * attempt.model.node_count()), .until = 1});
+}
+
+using Work = std::function<void(const Attempt&, OrderSearch&, std::vector<Schedule>&)>;
+
+// With a time limit a second thread, if there may be one, does the same with other random choices. The better of both
+// counts; the first, if the first is enough.
+void search_in_threads(const Attempt& attempt, OrderSearch& search, const Work& work, std::vector<Schedule>& found) {
+  bool is_alone = attempt.options.threads == 1 || !std::isfinite(attempt.deadline.limit());
+  if (is_alone) return work(attempt, search, found);
+  std::atomic<bool> is_over = false;
+  Attempt beside = attempt;
+  beside.round += 100;
+  beside.report = [](const Schedule&) {};
+  beside.is_stale = [&] { return is_over.load(); };
+  OrderSearch other(beside);
+  std::vector<Schedule> others;
+  {
+    std::jthread helper([&] { work(beside, other, others); });
+    work(attempt, search, found);
+    is_over = attempt.is_stale() || (attempt.is_hasty && search.has_found());
+  }
+  found.insert(found.end(), others.begin(), others.end());
+  if (other.has_found()) search.take(other.best());
+}
+
 constexpr int largest = 4000;  // nodes; a move takes time in proportion
 
 }  // namespace
+
+Schedule calm(const Problem& problem, const Model& model, const Schedule& schedule, const CalmLimits& limits) {
+  PlanOptions options{.budget = limits.budget, .seed = limits.seed};
+  options.time_limit = limits.seconds;
+  Deadline deadline(options);
+  Certificate none;
+  Verdict verdict = validate(problem, schedule);
+  Attempt attempt{problem,           options, deadline, model, none, schedule, verdict, [](const Schedule&) {},
+                  [] { return 0.0; }};
+  OrderSearch search(attempt);
+  search.take(runs_of(model, schedule));
+  if (!search.has_found()) return schedule;
+  search.calm({.iterations = limits.iterations, .until = 1});
+  return search.schedule();
+}
 
 std::vector<Schedule> solve_order_search(const Attempt& attempt) {
   const Model& model = attempt.model;
@@ -321,24 +395,22 @@ std::vector<Schedule> solve_order_search(const Attempt& attempt) {
   OrderSearch search(attempt);
   std::int64_t iterations = 10 * attempt.scaled_iterations();
   if (attempt.is_hasty) {
-    search.anneal(base, {.iterations = iterations, .until = 0.9, .cost = 0.1, .is_first_enough = true});
-    if (!search.has_found()) return found;
-    search.calm({.iterations = std::min<std::int64_t>(iterations, 200 * model.node_count()), .until = 1});
-    return {search.schedule()};
+    Start start{base, base, {.iterations = iterations, .until = 0.9, .cost = 0.1, .is_first_enough = true}};
+    search_in_threads(
+        attempt, search, [&](auto& a, auto& s, auto&) { find_first(a, s, start); }, found);
+    if (search.has_found()) found.push_back(search.schedule());
+    return found;
   }
   // A good order found before is a better start than the base order, and is not to be shaken up.
   bool is_rough = fits && best > attempt.certificate.any_order.extra + 0.03 * model.base_cost;
-  if (is_in_order(known) || is_rough)
-    search.anneal(base, {.iterations = iterations, .until = 0.6});
-  else
-    search.anneal(known, {.iterations = iterations, .until = 0.6, .hot = 0.002});
-  if (search.has_found()) found.push_back(search.schedule());
-  if (attempt.is_stale()) return found;
-  search.anneal(search.has_found() ? search.best() : known, {.iterations = iterations, .until = 0.8});
+  bool is_good = !is_in_order(known) && !is_rough;
+  Start start{is_good ? known : base, known, {.iterations = iterations, .until = 0.5, .hot = is_good ? 0.002 : 0.01}};
+  search_in_threads(
+      attempt, search, [&](auto& a, auto& s, auto& f) { find(a, s, start, f); }, found);
   if (!search.has_found()) return found;
-  search.calm({.iterations = std::min<std::int64_t>(iterations, 400 * model.node_count()), .until = 0.5});
+  if (!attempt.is_stale())
+    search.calm({.iterations = std::min<std::int64_t>(iterations, 400 * model.node_count()), .until = 1});
   found.push_back(search.schedule());
-  if (search.best_cost() > 0 && !attempt.is_stale()) polish(attempt, search.best(), 1.0, found);
   return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 
@@ -86,7 +87,7 @@ bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.23, 0.38, 0.53, 0.67, 0.8, 0.9};
+  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.2, 0.42, 0.62, 0.8, 0.93};
   constexpr int small = 64;  // so many nodes are searched through in no time
   is_decisive_ = is_timed() && model.node_count() > small && is_order_decisive(model, certificate);
   std::span<const double> shares = few;  // of the time, at the end of each stretch
@@ -109,7 +110,7 @@ void Portfolio::run(const Model& model, const Certificate& certificate, const st
 
 // Something that fits, soon: where orders decide, layouts lose a few percent, so much less is asked for at first.
 void Portfolio::find_first(const Round& round) {
-  for (double share : {0.95, 0.9, 0.86}) {
+  for (double share : {0.95, 0.97, 0.93, 0.88}) {
     if (best_) break;
     target_ = static_cast<std::int64_t>(share * static_cast<double>(options_.budget));
     Deadline soon = deadline_.at_share(0.03 + deadline_.seconds() / deadline_.limit());
@@ -120,20 +121,21 @@ void Portfolio::find_first(const Round& round) {
       settle();
     }
   }
-  target_ = aim_ = options_.budget - options_.budget / 50;
+  target_ = aim_ = options_.budget - options_.budget / 66;
   failures_ = 0;
   refused_.reset();
 }
 
-// A layout did not fit. What it loses between lives is left free from now on, and more if that was not enough before;
-// but what is known to fit is never given up.
+// A layout did not fit. Where orders decide, it is sought again twice. Then what it loses between lives is left free,
+// and more if that was not enough before; but what is known to fit is never given up.
 void Portfolio::lower_target(std::int64_t layout_bytes) {
   std::int64_t lost = layout_bytes - candidate_.verdict.peak;
   if (is_decisive_) lost /= 2;  // some of what is lost can be won back by shifts
   failed_peak_ = candidate_.verdict.peak;
   refused_ = candidate_.schedule;
-  target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - failures_ * lost / 2));
   ++failures_;
+  if (is_tried_again()) return;
+  target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - (failures_ - 1) * lost / 2));
   if (!best_) return;
   target_ = std::max(target_, placed_.verdict.peak);
   candidate_ = placed_;
@@ -144,7 +146,7 @@ void Portfolio::lower_target(std::int64_t layout_bytes) {
 // next may use more.
 void Portfolio::raise_target() {
   if (!fits_aim() && failed_peak_ != none) target_ += (failed_peak_ - target_) / 2;
-  if (failures_ == 0) target_ += (options_.budget - target_) / 2;
+  if (failures_ == 0) target_ += (options_.budget - target_) / 3 * 2;
 }
 
 bool Portfolio::is_chosen(const Solver& solver) const {
@@ -164,6 +166,7 @@ void Portfolio::run_round(const Round& round) {
 }
 
 void Portfolio::run_solver(const Solver& solver, const Round& round) {
+  if (is_tried_again() && solver.solve == solve_order_search) is_settled_ = false;
   Schedule seed = candidate_.schedule;
   Verdict seed_verdict = candidate_.verdict;
   auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
@@ -176,6 +179,8 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   if (refused) attempt.refused = &*refused;
   attempt.is_hasty = round.is_hasty;
   attempt.is_stale = [this] { return is_stale(); };
+  if (is_timed()) attempt.sample = [&](const Schedule& schedule) { sample(solver, schedule); };
+  attempt.placed_cost = [this] { return placed_cost(); };
   bool is_lowered = told.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
     if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);
@@ -186,21 +191,44 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
 
 // Seeks a layout of the candidate, which becomes the best if it fits.
 void Portfolio::settle() {
+  std::optional<Planned> nearest = std::exchange(nearest_, std::nullopt);
   if (is_settled_ || !fits_aim()) return;
+  if (is_timed() && candidate_.verdict.cost >= placed_cost()) {  // nothing to win
+    failures_ = 0;
+    return;
+  }
   is_settled_ = true;
   double start = deadline_.seconds();
   Placed placed = placer_.place(candidate_.schedule);
+  if (placed.bytes > placer_.budget && nearest && nearest->placed.bytes < placed.bytes) {
+    Placed other = placer_.place(nearest->judged.schedule);
+    if (other.bytes <= placer_.budget) adopt(nearest->judged, std::move(other));
+  }
   double end = deadline_.seconds();
   next_settling_ = end + 20 * (end - start);
   if (placed.bytes > placer_.budget) return lower_target(placed.bytes);
   failures_ = 0;
-  Planned plan{candidate_, {}};
+  if (candidate_.verdict.cost < placed_cost()) refused_.reset();
+  adopt(candidate_, std::move(placed));
+}
+
+// One of many schedules that cost less than the best plan: some have layouts although the cheapest has none.
+void Portfolio::sample(const Solver& solver, const Schedule& schedule) {
+  Judged judged{schedule, validate(problem_, schedule), std::string(solver.name)};
+  if (!judged.verdict)
+    fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, judged.verdict.why);
+  Placed placed = placer_.place_quickly(schedule);
+  if (placed.bytes <= placer_.budget) return adopt(judged, std::move(placed));
+  if (!nearest_ || placed.bytes < nearest_->placed.bytes) nearest_ = {std::move(judged), std::move(placed)};
+}
+
+void Portfolio::adopt(const Judged& judged, Placed placed) {
+  if (best_ && judged.verdict.cost >= best_->judged.verdict.cost) return;
+  Planned plan{judged, {}};
   move_to(problem_, std::move(placed), plan);
-  if (best_ && candidate_.verdict.cost >= best_->judged.verdict.cost) return;
   best_ = std::move(plan);
-  placed_ = candidate_;
-  refused_.reset();
-  if (improved) improved(candidate_.solver);
+  placed_ = judged;
+  if (improved) improved(judged.solver);
 }
 
 }  // namespace reprise::plan

@@ -28,6 +28,7 @@ void move_to(const Problem& problem, Placed placed, Planned& plan);
 /// Finds the layout of a schedule, or of one with the same runs in another order; up to `budget` it fits.
 struct Placer {
   std::function<Placed(const Schedule& schedule)> place;
+  std::function<Placed(const Schedule& schedule)> place_quickly;
   std::int64_t budget = 0;
 };
 
@@ -63,6 +64,8 @@ class Portfolio {
   void find_first(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
   void settle();
+  void sample(const Solver& solver, const Schedule& schedule);
+  void adopt(const Judged& judged, Placed placed);
   void lower_target(std::int64_t layout_bytes);
   void raise_target();
   bool is_timed() const;
@@ -70,7 +73,10 @@ class Portfolio {
   bool may_settle_early() const {
     return is_timed() && !(is_decisive_ && best_) && deadline_.seconds() >= next_settling_;
   }
+  // Where orders decide, a layout that does not fit is sought again, after other random choices.
+  bool is_tried_again() const { return is_decisive_ && failures_ % 3 != 0; }
   bool is_stale() const { return target_ < aim_; }
+  double placed_cost() const { return best_ ? best_->judged.verdict.cost : forbidden; }
   bool fits_aim() const { return candidate_.verdict.peak <= aim_; }
   bool is_enough(double enough) const { return best_ && best_->judged.verdict.cost <= std::max(enough, proved_cost_); }
 
@@ -89,6 +95,7 @@ class Portfolio {
   Judged placed_;            // the candidate that became the best, in the order it had
   bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
+  std::optional<Planned> nearest_;   // of the samples whose layouts did not fit, the one with the lowest
   std::optional<Schedule> refused_;  // the last whose layout did not fit
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;

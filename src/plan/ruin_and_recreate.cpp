@@ -277,10 +277,22 @@ class Search {
       if (better.extra_cost() >= best_cost_) return;
       report([&] { return to_schedule(attempt_.problem, model_, better.events()); });
     };
+    if (attempt_.sample) annealing.visited = [this](const Timeline& seen) { sample(seen); };
     Annealer(timeline, effort.seed).run(annealing);
     offer(timeline);
     last_ = items_of(timeline);
     return timeline.extra_cost();
+  }
+
+  // Of the schedules that are nearly as cheap as the best, some have a layout.
+  void sample(const Timeline& seen) {
+    double placed = attempt_.placed_cost() - model_.base_cost;
+    if (best_cost_ >= placed || seen.extra_cost() > best_cost_ + 0.1 * (placed - best_cost_)) return;
+    double start = attempt_.deadline.seconds();
+    if (start < next_sample_) return;
+    attempt_.sample(to_schedule(attempt_.problem, model_, seen.events()));
+    double end = attempt_.deadline.seconds();
+    next_sample_ = end + 5 * (end - start);
   }
 
   const Attempt& attempt_;
@@ -289,6 +301,7 @@ class Search {
   std::optional<Items> best_;
   Items last_;
   double best_cost_ = 0;
+  double next_sample_ = 0;  // seconds
   std::vector<Schedule> found_;
 };
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <future>
 
 #include "base/error.h"
+#include "plan/calm.h"
 #include "plan/fit.h"
 #include "plan/solving.h"
 
@@ -77,7 +79,11 @@ class Planner {
   }
 
   plan::Placer placer(std::int64_t budget) const {
-    return {[this, budget](const Schedule& schedule) { return place(schedule, budget); }, budget};
+    return {[this, budget](const Schedule& schedule) { return place(schedule, budget); },
+            [this, budget](const Schedule& schedule) {
+              return plan::place(problem_, schedule, {options_.alignment, budget, 4e-4 * options_.time_limit});
+            },
+            budget};
   }
 
   // Seconds for a search of a layout, a share of all; 0 without a time limit.
@@ -91,8 +97,37 @@ class Planner {
     Placed placed =
         plan::place(problem_, schedule, {options_.alignment, is_limited ? budget : unlimited, placing_seconds(0.03)});
     if (!is_limited || placed.bytes <= budget) return placed;
+    if (is_timed() && may_calm(schedule)) return calm(schedule, std::move(placed), budget);
     if (std::optional<Placed> fitted = fit(schedule, placed, budget)) return std::move(*fitted);
     return placed;
+  }
+
+  bool may_calm(const Schedule& schedule) const {
+    auto is_plain = [](Step step) { return step.kind == Step::Kind::run || step.kind == Step::Kind::drop; };
+    return may_reorder() && problem_.node_count() <= 600 && std::ranges::all_of(schedule.steps, is_plain);
+  }
+
+  // Places calmer schedules, one after the other, in all threads, and leaves the one with the lowest layout.
+  Placed calm(const Schedule& schedule, Placed best, std::int64_t budget) const {
+    const plan::Model model = plan::make_model(aligned_);
+    auto place_calmed = [&](Schedule start, std::uint64_t seed) {
+      Schedule calmed =
+          plan::calm(aligned_, model, start, {.budget = budget, .seconds = placing_seconds(0.01), .seed = seed});
+      Placed placed = plan::place(problem_, calmed, {options_.alignment, budget, placing_seconds(0.03)});
+      placed.schedule = std::move(calmed);
+      return placed;
+    };
+    auto take = [&](Placed placed) {
+      if (placed.bytes < best.bytes) best = std::move(placed);
+    };
+    const double end = deadline_.seconds() + placing_seconds(0.1);
+    while (best.bytes > budget && deadline_.seconds() < end && !options_.cancel.stop_requested()) {
+      std::future<Placed> other;
+      if (options_.threads > 1) other = std::async(std::launch::async, place_calmed, schedule, ++calm_seed_);
+      take(place_calmed(best.schedule.value_or(schedule), ++calm_seed_));
+      if (other.valid()) take(other.get());
+    }
+    return best;
   }
 
   bool may_reorder() const {
@@ -212,6 +247,7 @@ class Planner {
   const PlanOptions& options_;
   plan::Deadline deadline_;
   Problem aligned_;
+  mutable std::uint64_t calm_seed_ = options_.seed;
 };
 
 }  // namespace

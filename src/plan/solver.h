@@ -51,6 +51,9 @@ struct Attempt {
   std::function<bool()> is_stale = [] { return false; };
   // A cheaper schedule than the best, a little over the budget: its layout did not fit. Null if there is none.
   const Schedule* refused = nullptr;
+  // Seeks a layout, quickly, of a schedule that need not be cheaper than the best. Null if there is no time limit.
+  std::function<void(const Schedule&)> sample = {};
+  std::function<double()> placed_cost = [] { return forbidden; };  // of the cheapest that has a layout
   bool is_hasty = false;  // anything within the budget will do, the sooner the better
   int round = 0;          // how often the solver was run before; it should then try something else
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
