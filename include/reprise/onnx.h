@@ -30,6 +30,9 @@ struct OnnxOptions {
   std::optional<Type> target = {};  // what the loss compares the output with; nothing: what suits the loss
   std::int64_t classes = 0;         // the last layer is made anew, with so many outputs; 0: it stays
   nn::Seed seed = 1;                // of that layer and of dropout
+  /// Bytes that training may take, where they are known: a file whose nodes alone would take more than these and its
+  /// own size is refused before they do.
+  std::int64_t budget = 0;
 };
 
 /// The model of the file, or an Error that names all of it that is not supported. Its weights stay in the file until a
@@ -53,7 +56,8 @@ struct OnnxSummary {
   std::vector<OnnxTensor> inputs, outputs;
   std::map<std::string, int> operators;  // how often each is used
 };
-REPRISE_API OnnxSummary onnx_summary(const std::string& path);
+/// `budget`: as in OnnxOptions.
+REPRISE_API OnnxSummary onnx_summary(const std::string& path, std::int64_t budget = 0);
 
 /// Shapes of inputs as people write them: "x:8x3x224x224" becomes {8, 3, 224, 224} of x.
 REPRISE_API std::map<std::string, std::vector<std::int64_t>> onnx_shapes(const std::vector<std::string>& texts);

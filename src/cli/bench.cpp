@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise bench`: a model's training step on random data, for comparisons.
 #include <fmt/core.h>
-#include <malloc.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -81,13 +80,13 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
 }
 
 Bench run(const BenchCommand& command) {
-  // Large blocks go back to the system as soon as they are free, so that the resident size shows what is in use.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   Progress progress;
   warm_up();
   MemoryWatch memory;
-  BuiltInModel model = make_model(command.model);
+  ModelCommand limited = command.model;
+  limited.budget = known_bytes(command.budget);
+  BuiltInModel model = make_model(limited);
   Bench bench{.params = model.parameter_count()};
   progress.show("timing ops and planning");
   std::int64_t beside =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise grad`: the loss of an ONNX file's network on given inputs, and the gradient of everything that trains.
 #include <fmt/core.h>
-#include <malloc.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -47,8 +46,8 @@ DType dtype_of_target(const Tensor& target) {
 
 // The arrays decide the shapes of the model's inputs and of the target.
 BuiltInModel model_of(const GradCommand& command, const io::NamedTensors& arrays) {
-  OnnxOptions options = onnx_options(command.network, 0, command.seed);
-  for (const OnnxTensor& input : onnx_summary(command.model).inputs) {
+  OnnxOptions options = onnx_options(command.network, 0, command.seed, known_bytes(command.budget));
+  for (const OnnxTensor& input : onnx_summary(command.model, options.budget).inputs) {
     const Tensor* array = find_in(arrays, input.name);
     if (!array)
       fail("[grad] '{}' holds no array '{}', which '{}' takes: it holds {}", command.inputs, input.name, command.model,
@@ -182,7 +181,6 @@ void print(const GradCommand& command, const Gradients& r) {
 Status run_grad(const GradCommand& command) try {
   if (!is_onnx_path(command.model))
     throw WrongCommand(fmt::format("grad works on an ONNX file, and '{}' does not end with .onnx", command.model));
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   if (command.threads > 0) omp_set_num_threads(command.threads);
   if (!command.out.empty()) expect_writable(command.out);
   Session session(compile_options(command));

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `reprise` command.
+#include <malloc.h>
+
 #include "cli/cli.h"
 
-int main(int argc, char** argv) { return reprise::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  // Large blocks go back to the system as soon as they are free, so that the process has no more memory than is in use.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  return reprise::cli::run(argc, argv);
+}

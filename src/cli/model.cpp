@@ -34,9 +34,10 @@ void add_model_options(CLI::App& verb, ModelCommand& command) {
 BuiltInModel make_model(const ModelCommand& command) {
   if (command.threads > 0) omp_set_num_threads(command.threads);
   expect_words_for(command.name, command.network);
-  BuiltInModel model = is_onnx_path(command.name)
-                           ? onnx_model(command.name, onnx_options(command.network, command.batch, command.seed))
-                           : built_in_model(command.name, {.batch = command.batch, .seed = command.seed});
+  BuiltInModel model =
+      is_onnx_path(command.name)
+          ? onnx_model(command.name, onnx_options(command.network, command.batch, command.seed, command.budget))
+          : built_in_model(command.name, {.batch = command.batch, .seed = command.seed});
   if (!command.optimizer.empty()) model.rule = optim::rule_named(command.optimizer);
   if (command.lr > 0) model.rule.rate = command.lr;
   choose_trained(model, {command.network.train, command.network.freeze});

@@ -22,7 +22,8 @@ struct ModelCommand {
   bool estimate = false;
   std::string profile;
   NetworkWords network = {};
-  std::string disk = {};  // a folder
+  std::string disk = {};    // a folder
+  std::int64_t budget = 0;  // bytes, where they are known before the model is
 };
 
 /// Adds all of these but the model's name.

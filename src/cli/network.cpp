@@ -50,13 +50,14 @@ void expect_words_for(const std::string& model, const NetworkWords& words) {
         fmt::format("--loss, --loss-output, --classes and --shape are for ONNX files, and '{}' is none", model));
 }
 
-OnnxOptions onnx_options(const NetworkWords& words, std::int64_t batch, std::uint64_t seed) {
+OnnxOptions onnx_options(const NetworkWords& words, std::int64_t batch, std::uint64_t seed, std::int64_t budget) {
   return {.batch = batch,
           .shapes = onnx_shapes(words.shapes),
           .loss = words.loss,
           .output = words.output,
           .classes = words.classes,
-          .seed = seed};
+          .seed = seed,
+          .budget = budget};
 }
 
 }  // namespace reprise::cli

@@ -21,6 +21,6 @@ void add_network_options(CLI::App& verb, NetworkWords& words);
 /// WrongCommand where a built-in model is told what only ONNX files can be.
 void expect_words_for(const std::string& model, const NetworkWords& words);
 
-OnnxOptions onnx_options(const NetworkWords& words, std::int64_t batch, std::uint64_t seed);
+OnnxOptions onnx_options(const NetworkWords& words, std::int64_t batch, std::uint64_t seed, std::int64_t budget);
 
 }  // namespace reprise::cli

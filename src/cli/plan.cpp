@@ -99,8 +99,9 @@ PlanResult plan_problem(const Problem& problem, const PlanOptions& options) {
   return r;
 }
 
-Status run_plan(const PlanCommand& command) {
+Status run_plan(PlanCommand command) {
   Progress progress;
+  command.planning.known_budget = known_bytes(command.budget);
   Problem problem = problem_to_plan(command.planning, progress);
   std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   PlanOptions options = plan_options(problem, command.planning, progress);

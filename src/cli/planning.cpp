@@ -52,6 +52,10 @@ double base_cost_of(const Problem& problem) {
 
 Check is_budget() { return check(budget_error, "SIZE"); }
 
+std::int64_t known_bytes(const std::string& budget) {
+  return budget.empty() || budget.find('%') != std::string::npos ? 0 : parse_bytes(budget);
+}
+
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "problem", options.file,
              "A PROBLEM.json file, or a built-in model (`reprise models`) or ONNX file: its training step",
@@ -83,7 +87,8 @@ ModelCommand model_command(const PlanningOptions& options) {
           .batch = options.batch,
           .estimate = options.estimate,
           .network = options.network,
-          .disk = options.disk};
+          .disk = options.disk,
+          .budget = options.known_budget};
 }
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {

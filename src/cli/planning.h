@@ -25,6 +25,7 @@ struct PlanningOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   bool json = false;
+  std::int64_t known_budget = 0;  // bytes; 0: not known before the problem is
 };
 
 /// The problem, and how to search.
@@ -33,6 +34,8 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options);
 void add_search_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 Check is_budget();
+/// Its bytes; 0 where it is a share of what is not known yet.
+std::int64_t known_bytes(const std::string& budget);
 
 /// The model that `file` names.
 ModelCommand model_command(const PlanningOptions& options);

@@ -92,7 +92,8 @@ void print(const ReportCommand& command, const report::Run& run) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-Status run_report(const ReportCommand& command) {
+Status run_report(ReportCommand command) {
+  command.planning.known_budget = known_bytes(command.budget);
   Progress progress;
   expect_model_or_path(command.planning.file);
   if (command.run > 0 && !is_model(command.planning.file)) {

@@ -81,8 +81,19 @@ void write_files(const SweepCommand& command, const std::vector<PlanResult>& cur
                command.html);
 }
 
-Status run_sweep(const SweepCommand& command) {
+// The largest; 0 where one of them is a share, or none is given.
+std::int64_t known_budget(const std::vector<std::string>& budgets) {
+  std::int64_t most = 0;
+  for (const std::string& text : budgets) {
+    if (known_bytes(text) == 0) return 0;
+    most = std::max(most, known_bytes(text));
+  }
+  return most;
+}
+
+Status run_sweep(SweepCommand command) {
   Progress progress;
+  command.planning.known_budget = known_budget(command.budgets);
   Problem problem = problem_to_plan(command.planning, progress);
   std::vector<PlanResult> curve = curve_of(command, problem, progress);
   progress.clear();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reprise train`: trains a model on data within a budget.
-#include <malloc.h>
-
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -212,7 +210,6 @@ void write_report(const TrainCommand& command, Trainer& trainer) {
 }
 
 Status train(TrainCommand& command) {
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   std::shared_ptr<void> held = held_folder(command);
   for (const std::string& path : {command.out, command.weights_out, command.report})

@@ -8,15 +8,14 @@
 #include <set>
 
 #include "base/error.h"
+#include "onnx/footprint.h"
 #include "onnx/tensors.h"
 #include "onnx/wire.h"
 
 namespace reprise::onnx {
 namespace {
 
-// Many times what models have. A file of a few bytes a thing cannot take more memory than these many things do: a node
-// that is understood, recorded and planned takes up to 4 KiB.
-constexpr std::int64_t most_file_nodes = 100'000;
+// Many times what models have. A file of a few bytes a thing cannot take more memory than these many things do.
 constexpr std::int64_t most_things = 500'000;     // names, attributes, tensors, dimensions, nodes once more
 constexpr std::int64_t most_numbers = 4'000'000;  // in lists of attributes
 
@@ -276,7 +275,13 @@ Dimension Reader::dimension(Bytes bytes) {
 
 }  // namespace
 
-Document read_document(const std::string& path) { return Reader(std::make_shared<SourceFile>(path)).document(); }
+Document read_document(const std::string& path, std::int64_t budget) {
+  auto file = std::make_shared<SourceFile>(path);
+  std::int64_t room = budget > 0 ? room_within(*file, budget) : no_limit;
+  Document document = Reader(std::move(file)).document();
+  document.room = room;
+  return document;
+}
 
 FileTensor read_tensor(const std::string& path) {
   auto file = std::make_shared<SourceFile>(path);

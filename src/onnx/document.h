@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -106,10 +107,12 @@ struct Document {
   std::vector<Declared> outputs;
   bool has_functions = false;
   std::shared_ptr<const SourceFile> source;
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();  // bytes that what is recorded from it may take
 };
 
-/// Throws Error "[onnx] 'path' ...". Takes no memory for the numbers of tensors.
-Document read_document(const std::string& path);
+/// Throws Error "[onnx] 'path' ...". Takes no memory for the numbers of tensors. A budget in
+/// bytes, where there is one, limits what the structure may take: room_within of footprint.h.
+Document read_document(const std::string& path, std::int64_t budget = 0);
 
 /// A TensorProto that is a file of its own.
 FileTensor read_tensor(const std::string& path);

@@ -141,6 +141,7 @@ struct Network::Plan {
 
   void give_initializer(Recording& recording, const FileTensor& t, const Hooks& hooks) const {
     bool read_here = roles.of.at(t.name) == Role::constant;
+    if (read_here) recording.hold(t.type().bytes());
     recording.give(t.name, {read_here ? Value(t.read()) : hooks.initializer(t.name), t.data_type});
   }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/initial.h"
+#include "onnx/footprint.h"
 #include "onnx/head.h"
 #include "onnx/importer.h"
 #include "onnx/loss.h"
@@ -108,7 +109,7 @@ constexpr std::size_t most_weights = 20'000;  // many times what models have; ti
 class FileModel {
  public:
   FileModel(const std::string& path, OnnxOptions options) : options_(std::move(options)) {
-    original_ = std::make_shared<const Document>(read_document(path));
+    original_ = std::make_shared<const Document>(read_document(path, options_.budget));
     Document document = with_weights_as_initializers(*original_);
     output_ = loss_output(document, options_);
     document = with_output(std::move(document), output_);
@@ -212,6 +213,11 @@ class FileModel {
       if (role == Role::constant) continue;
       if (weights_.size() == most_weights)
         fail("[onnx] '{}' has more than {} tensors of weights: merge some", document_->path, most_weights);
+      if (static_cast<std::int64_t>(weights_.size()) * trained_bytes > document_->room)
+        fail(
+            "[onnx] '{}' has more than {} tensors of weights, all that there is memory for within the budget: take a "
+            "larger one",
+            document_->path, weights_.size());
       weights_.emplace(t.name, parameter(t, role == Role::trained));
       parameters_.push_back({t.name, weights_.at(t.name)});
     }
@@ -336,8 +342,8 @@ void save_onnx(const BuiltInModel& model, const std::string& path) {
   model.save(path);
 }
 
-OnnxSummary onnx_summary(const std::string& path) {
-  onnx::Document document = onnx::read_document(path);
+OnnxSummary onnx_summary(const std::string& path, std::int64_t budget) {
+  onnx::Document document = onnx::read_document(path, budget);
   OnnxSummary summary{.producer = document.producer};
   if (auto own = document.opsets.find(""); own != document.opsets.end()) summary.opset = own->second;
   std::set<std::string> given = onnx::initializer_names(document);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/builtin.h"
+#include "onnx/footprint.h"
 #include "onnx/order.h"
 #include "onnx/source.h"
 #include "ops/rules.h"
@@ -20,14 +21,8 @@ const Tensor* tensor_of_constant(const Value& value) {
   return node.op == &constant_op ? std::get_if<Tensor>(node.attributes.find("value")) : nullptr;
 }
 
-// A graph larger than this is no network that anybody trains: a file made it grow. Planned, a node takes up to 4 KiB.
-constexpr std::int32_t most_recorded = 100'000;
-
-void check_size(const Value& value) {
-  check_countable(value.type());
-  if (value.graph()->size() > most_recorded)
-    fail("[onnx] the graph grows past {} operations: train a part of it, or on shorter sequences", most_recorded);
-}
+// A graph larger than this is no network that anybody trains: a file made it grow.
+constexpr std::int64_t most_recorded = 100'000;
 
 // Expressions of constants that are too large to fold become part of the network's graph, once.
 void move_into(const std::shared_ptr<Graph>& graph, const Graph& from, const std::vector<Operand*>& values) {
@@ -97,6 +92,29 @@ void check_countable(const Type& type) {
   Shape(sizes).elements();
 }
 
+std::int64_t Recording::most_operations() const {
+  return std::min(most_recorded, (document_.room - held_bytes_) / operation_bytes);
+}
+
+void Recording::check_size(const Value& value) const {
+  check_countable(value.type());
+  std::int64_t most = most_operations();
+  if (value.graph()->size() <= most) return;
+  if (most < most_recorded)
+    fail(
+        "[onnx] the graph grows past {} operations, all that there is memory for within the budget: take a larger "
+        "one, train a part of it, or on shorter sequences",
+        most);
+  fail("[onnx] the graph grows past {} operations: train a part of it, or on shorter sequences", most);
+}
+
+void Recording::hold(std::int64_t bytes) {
+  held_bytes_ += bytes;
+  if (held_bytes_ > document_.room)
+    fail("[onnx] '{}' has constants of more than {}, all that there is memory for within the budget: take a larger one",
+         document_.path, format_bytes(document_.room));
+}
+
 void Recording::miss(const std::string& op, const std::string& node, const std::string& why) {
   auto [place, is_new] = places_.emplace(op + '\n' + why, missing_.size());
   if (is_new) missing_.push_back({op, node, 0, why});
@@ -122,7 +140,7 @@ std::vector<Operand> Recording::inputs_of(const Node& node) const {
 }
 
 void Recording::run(const Node& node) {
-  if (graph_ && graph_->size() > most_recorded) return;  // there is an error already, and memory enough was taken
+  if (graph_ && graph_->size() > most_operations()) return;  // there is an error already, and memory enough was taken
   std::int64_t opset = opset_of(document_, node);
   const Operator* op = find_operator(node, opset);
   if (!op) return miss(node.op, title(node), advice_for(node, opset));
@@ -209,7 +227,7 @@ void Recording::fold(std::vector<Operand>& outputs) {
     std::int64_t bytes = 0;
     for (const Operand* o : values) graph.outputs.push_back(o->value.ref()), bytes += o->value.type().bytes();
     graph = eliminate_dead_code(graph);
-    if (is_cheap(graph) && folded_bytes_ + bytes <= most_folded_in_all) {
+    if (is_cheap(graph) && folded_bytes_ + bytes <= std::min(most_folded_in_all, document_.room)) {
       folded_bytes_ += bytes;
       std::vector<Tensor> tensors = evaluate(graph, {});
       for (std::size_t i = 0; i < values.size(); ++i) values[i]->value = Value(tensors[i]);

@@ -21,6 +21,9 @@ class Recording {
   Recording(const Document& document, const Roles& roles, const Network::Hooks& hooks, bool training)
       : document_(document), roles_(roles), hooks_(hooks), training_(training) {}
 
+  /// An Error where there is no room for so many bytes more of constants.
+  void hold(std::int64_t bytes);
+
   void give(const std::string& name, Operand operand);
   /// A name that cannot be had: what depends on it is left out.
   void miss(const std::string& op, const std::string& node, const std::string& why);
@@ -38,6 +41,8 @@ class Recording {
   std::vector<Operand> record(const Node& node, const Operator& op, std::vector<Operand> inputs);
   Surroundings surroundings(const Node& node) const;
   void fold(std::vector<Operand>& outputs);
+  std::int64_t most_operations() const;
+  void check_size(const Value& value) const;
 
   const Document& document_;
   const Roles& roles_;
@@ -49,7 +54,7 @@ class Recording {
   std::vector<Missing> missing_;
   std::unordered_map<std::string, std::size_t> places_;  // in it, by op and reason
   std::string error_;  // of the first node that could not be recorded for another reason
-  std::int64_t folded_bytes_ = 0;
+  std::int64_t folded_bytes_ = 0, held_bytes_ = 0;
 };
 
 }  // namespace reprise::onnx

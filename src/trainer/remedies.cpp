@@ -52,16 +52,18 @@ std::vector<std::string> prefixes_of(const std::vector<std::string>& layers, std
 class Trials {
  public:
   Trials(const TrainerOptions& options, std::int64_t budget) : options_(options), budget_(budget) {
-    data_ = load_data(options.recipe);
+    data_ = load_data(options.recipe, known_bytes(options));
     batch_ = model().batch[0].shape[0];
   }
 
   std::int64_t batch() const { return batch_; }
-  BuiltInModel model() const { return model_for(options_.recipe, data_); }
-  std::int64_t trained_by(const Recipe& recipe) const { return model_for(recipe, data_).parameter_count(); }
+  BuiltInModel model() const { return model_for(options_.recipe, data_, known_bytes(options_)); }
+  std::int64_t trained_by(const Recipe& recipe) const {
+    return model_for(recipe, data_, known_bytes(options_)).parameter_count();
+  }
 
   Remedy plan(const Trial& trial) const {
-    BuiltInModel model = model_for(trial.recipe, data_);
+    BuiltInModel model = model_for(trial.recipe, data_, known_bytes(options_));
     std::int64_t size = model.batch[0].shape[0];
     TrainStep step(model.loss, model.parameters, model.rule,
                    {.accumulate = trial.recipe.accumulate,

@@ -42,8 +42,8 @@ data::LoadOptions load_options(const Recipe& recipe, DType dtype, const std::vec
 }
 
 // The file's first input, with the sizes that the recipe gives.
-OnnxTensor onnx_x(const Recipe& recipe) {
-  OnnxSummary summary = onnx_summary(recipe.model);
+OnnxTensor onnx_x(const Recipe& recipe, std::int64_t budget) {
+  OnnxSummary summary = onnx_summary(recipe.model, budget);
   if (summary.inputs.empty()) fail("[onnx] '{}' has no input: there is nothing to learn from", recipe.model);
   OnnxTensor x = summary.inputs[0];
   auto shapes = onnx_shapes(recipe.shapes);
@@ -99,14 +99,14 @@ Samples samples_of(const Recipe& recipe, const std::vector<std::pair<std::string
   return samples;
 }
 
-Samples load_for_onnx(const Recipe& recipe) {
+Samples load_for_onnx(const Recipe& recipe, std::int64_t budget) {
   if (recipe.data.empty()) fail("[train] '{}' needs data to learn from: name them with --data", recipe.model);
-  OnnxSummary summary = onnx_summary(recipe.model);
+  OnnxSummary summary = onnx_summary(recipe.model, budget);
   if (summary.inputs.size() > 1 && recipe.data.ends_with(".npz")) {
     auto arrays = arrays_for(recipe, summary);
     if (!arrays.empty()) return samples_of(recipe, arrays);
   }
-  OnnxTensor x = onnx_x(recipe);
+  OnnxTensor x = onnx_x(recipe, budget);
   std::vector<std::int64_t> sizes = {-1};
   if (x.has_rank && !x.sizes.empty()) sizes.assign(x.sizes.begin() + 1, x.sizes.end());
   data::LoadOptions options = load_options(recipe, x.dtype, sizes);
@@ -138,8 +138,8 @@ void expect_classes(const Recipe& recipe, const BuiltInModel& model, const data:
       model.batch.size() < 2 ? "choose a loss that compares with a target" : "bring an npz with arrays of these names");
 }
 
-BuiltInModel onnx_model_for(const Recipe& recipe, const Samples& data) {
-  OnnxTensor x = onnx_x(recipe);
+BuiltInModel onnx_model_for(const Recipe& recipe, const Samples& data, std::int64_t budget) {
+  OnnxTensor x = onnx_x(recipe, budget);
   std::int64_t batch = onnx_batch(recipe, x);
   OnnxOptions options{.batch = batch,
                       .shapes = onnx_shapes(recipe.shapes),
@@ -147,7 +147,8 @@ BuiltInModel onnx_model_for(const Recipe& recipe, const Samples& data) {
                       .output = recipe.output,
                       .target = with_batch(batch, data.y),
                       .classes = recipe.classes,
-                      .seed = recipe.seed};
+                      .seed = recipe.seed,
+                      .budget = budget};
   for (const auto& [name, type] : data.parts) options.shapes[name] = with_batch(batch, type).shape.sizes();
   if (data.parts.empty()) options.shapes[x.name] = with_batch(batch, data.x).shape.sizes();
   BuiltInModel model = onnx_model(recipe.model, options);
@@ -179,8 +180,13 @@ void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i) {
   }
 }
 
-Samples load_data(const Recipe& recipe) {
-  if (is_onnx_path(recipe.model)) return load_for_onnx(recipe);
+std::int64_t known_bytes(const TrainerOptions& options) {
+  if (options.budget == "auto") return available_memory() / 10 * 9;
+  return options.budget.find('%') == std::string::npos ? parse_bytes(options.budget) : 0;
+}
+
+Samples load_data(const Recipe& recipe, std::int64_t budget) {
+  if (is_onnx_path(recipe.model)) return load_for_onnx(recipe, budget);
   BuiltInModel model = built_in_model(recipe.model, {.batch = 1, .seed = recipe.seed});
   if (recipe.data.empty() && model.data.empty())
     fail("[train] no data that suit {} ship with the project: name some with --data", recipe.model);
@@ -189,8 +195,9 @@ Samples load_data(const Recipe& recipe) {
                      load_options(recipe, x.dtype, x.shape.sizes()))};
 }
 
-BuiltInModel model_for(const Recipe& recipe, const Samples& data) {
-  BuiltInModel model = is_onnx_path(recipe.model) ? onnx_model_for(recipe, data) : built_in_model_for(recipe, data);
+BuiltInModel model_for(const Recipe& recipe, const Samples& data, std::int64_t budget) {
+  BuiltInModel model =
+      is_onnx_path(recipe.model) ? onnx_model_for(recipe, data, budget) : built_in_model_for(recipe, data);
   if (data.parts.empty()) check_sample(recipe, "x", data.x, without_batch(model.batch[0]));
   for (std::size_t i = 0; i < data.parts.size(); ++i)
     check_sample(recipe, data.parts[i].first.c_str(), data.parts[i].second, without_batch(model.batch[i]));

@@ -16,12 +16,15 @@ struct Samples : data::Dataset {
 /// Copies sample i's x, as such bytes, to its places in the tensors of a batch.
 void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i);
 
+/// The bytes of a budget; 0 where it is a share of what is not known yet. An ONNX file is read within them.
+std::int64_t known_bytes(const TrainerOptions& options);
+
 /// The samples, in the shape the model takes.
-Samples load_data(const Recipe& recipe);
+Samples load_data(const Recipe& recipe, std::int64_t budget);
 
 /// The model for these samples, with optimizer, rate and frozen parameters as the recipe says, but no schedule. An
 /// Error where the samples are not what it takes.
-BuiltInModel model_for(const Recipe& recipe, const Samples& data);
+BuiltInModel model_for(const Recipe& recipe, const Samples& data, std::int64_t budget);
 
 /// Of an ONNX file's model: masks, bounds and the like, which its recorded step holds beside the arena.
 std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step);

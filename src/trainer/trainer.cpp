@@ -52,11 +52,17 @@ void settle(Recipe& r, std::int64_t batches_per_epoch, std::int64_t validation_s
   if (r.evaluate_every == 0) r.evaluate_every = std::max<std::int64_t>({1, evaluated, r.steps / 10});
 }
 
-data::Split split_for(const Recipe& recipe, const data::Dataset& data) {
+data::Split split_for(const Recipe& recipe, const data::Dataset& data, std::int64_t batch) {
   if (!(recipe.validation >= 0 && recipe.validation < 1))
     fail("[train] {} of the samples cannot validate: give a share from 0 to below 1", recipe.validation);
   if (recipe.validation == 0) return {data, {}};
-  return data::split(data, recipe.validation, recipe.seed);
+  data::Split split = data::split(data, recipe.validation, recipe.seed);
+  if (split.train.size < batch && split.train.size > 0)
+    fail(
+        "[train] {} has {} samples, {} of which validate: the other {} do not fill a batch of {}; use --batch {} or "
+        "less, or --validation 0",
+        data.name, data.size, split.validation.size, split.train.size, batch, split.train.size);
+  return split;
 }
 
 }  // namespace
@@ -80,9 +86,9 @@ struct Trainer::Impl {
 
   explicit Impl(TrainerOptions o)
       : options(std::move(o)),
-        data(load_data(options.recipe)),
-        model(model_for(options.recipe, data)),
-        split(split_for(options.recipe, data)),
+        data(load_data(options.recipe, known_bytes(options))),
+        model(model_for(options.recipe, data, known_bytes(options))),
+        split(split_for(options.recipe, data, model.batch[0].shape[0])),
         batches(split.train, model.batch[0].shape[0], options.recipe.seed) {
     Recipe& recipe = options.recipe;
     check_fingerprint(recipe);
@@ -143,7 +149,7 @@ struct Trainer::Impl {
     if (all.freeze.empty() && all.train.empty()) return 0;
     all.freeze.clear();
     all.train.clear();
-    BuiltInModel whole = model_for(all, data);
+    BuiltInModel whole = model_for(all, data, known_bytes(options));
     TrainStep trained(whole.loss, whole.parameters, whole.rule, step_options(options, check));
     Problem problem = problem_of(trained.graph(whole.batch), {.measure = false});
     return peak(problem, keep_all(problem)) + memory.data;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX files on the command line, run as a program: every verb that takes one, every option, and the exit statuses.
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/tool.h"
+#include "onnx/wire_writer.h"
 #include "reprise/io.h"
 #include "reprise/onnx.h"
 
@@ -51,6 +55,73 @@ class OnnxCommand : public CommandTest {
     return "grad " + fixtures + name + ".onnx --inputs " + fixtures + name + ".npz " + options;
   }
 };
+
+// The most bytes of memory that the tool had at a time, and its status.
+std::pair<std::int64_t, int> peak_of(const std::vector<std::string>& arguments) {
+  std::vector<char*> words = {const_cast<char*>(REPRISE_TOOL)};
+  for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = fork();
+  if (child == 0) {
+    int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, 1);
+    dup2(nowhere, 2);
+    execv(REPRISE_TOOL, words.data());
+    _exit(127);
+  }
+  int status = 0;
+  rusage use{};
+  wait4(child, &status, 0, &use);
+  return {1024 * use.ru_maxrss, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+// x times w, then one node after the other.
+std::string chain_of(int nodes) {
+  using onnx::WireMessage;
+  WireMessage graph = WireMessage().message(5, onnx::wire_floats("w", {2, 2}, {1, 2, 3, 4}));
+  graph.message(11, onnx::wire_value("x", {2, 2})).message(1, onnx::wire_node("Mul", {"x", "w"}, {"v1"}));
+  for (int i = 1; i < nodes; ++i)
+    graph.message(1, onnx::wire_node("Tanh", {"v" + std::to_string(i)}, {"v" + std::to_string(i + 1)}));
+  return onnx::wire_model(graph.message(12, onnx::wire_value("v" + std::to_string(nodes), {2, 2}))).bytes();
+}
+
+TEST_F(OnnxCommand, AFileOfManyNodesTakesNoMoreThanItsSizeAndTheBudget) {
+  constexpr std::int64_t budget = 64 << 20;
+  std::string few = write("few.onnx", chain_of(2)), some = write("some.onnx", chain_of(8'000)),
+              many = write("many.onnx", chain_of(90'000));
+  std::string words = " --loss sum" + quick + "--budget 64MiB";
+  EXPECT_EQ(complaint("plan " + some + words).status, 0);
+  Outcome refused = complaint("plan " + many + words);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(holds(refused.output, "has 90000 nodes, and reading and recording it takes up to ")) << refused.output;
+  auto peak = [&](const std::string& path) {
+    return peak_of({"plan", path, "--loss", "sum", "--estimate", "--time-limit", "0.3", "--budget", "64MiB"}).first;
+  };
+  std::int64_t least = peak(few);
+  for (const std::string& path : {some, many})
+    EXPECT_LT(peak(path), least + static_cast<std::int64_t>(std::filesystem::file_size(path)) + budget);
+}
+
+// An op is timed on arrays of its own, which go before the next one's come.
+TEST_F(OnnxCommand, PlanningTakesTheMemoryOfOneOpAtATime) {
+  auto peak = [&](const char* times) {
+    return peak_of(
+        {"plan", fixtures + "vgg.onnx", "--batch", "1200", "--budget", "100%", "--time-limit", "0.3", times});
+  };
+  std::int64_t largest_op = 3 * 1200 * 8 * 16 * 16 * 4;  // two convolutions' outputs and scratch
+  auto [estimated, status] = peak("--estimate");
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(peak("--json").first, estimated + 2 * largest_op);
+}
+
+TEST_F(OnnxCommand, TooFewSamplesForABatchSaysWhereTheOthersAreAndWhatToDo) {
+  Outcome refused = complaint("train " + fixtures + "vgg.onnx --data " + pictures(8, 3) + quick + "--batch 8");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(holds(refused.output,
+                    "has 8 samples, 1 of which validate: the other 7 do not fill a batch of 8; use "
+                    "--batch 7 or less, or --validation 0"))
+      << refused.output;
+}
 
 TEST_F(OnnxCommand, GradWritesTheLossAndAGradientForEveryParameter) {
   json r = object_of(grad("vgg", "--loss cross_entropy --out " + in("g.npz")));  // --inputs --json

@@ -64,7 +64,8 @@ inline Graph graph_of_stranger(const Network& network) {
 
 /// The gradients of the loss that the file is trained for.
 inline Graph step_of_stranger(const std::string& path) {
-  BuiltInModel model = onnx_model(path, {.batch = 2});
+  BuiltInModel model =
+      onnx_model(path, {.batch = 2, .budget = std::int64_t{1} << 30});  // its structure is counted first
   return trace(
       [&](const Values& v) -> Values {
         Value loss = model.loss(v)[0];
