@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `reprise grad` on networks that PyTorch exports in training mode, at full size with random weights, with
 PyTorch's own loss (within 1e-5) and gradients (within 1e-3 of the largest element of each), at a budget of 100 % and of 40 %
-of what an unlimited run takes, which must be equal bit for bit. Where 40 % has no schedule the smallest budget that has one is
-taken and printed: `grad` holds all weights and all gradients to the end, and all that the largest op reads and writes at once.
+of what an unlimited run takes, which must be equal bit for bit. Two networks have no schedule within 40 %, whatever the batch:
+what one of their ops reads, writes and works on at once is more (see ONE_OP_NEEDS_MORE). They are compared at the smallest
+budget that has one, which is printed.
 A gradient that is zero but for rounding (the bias before a batch norm, the bias of attention's keys) is compared with a
 millionth of the largest gradient of all.
 
@@ -27,6 +28,10 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/onnx/fixtures"))
 import networks  # noqa: E402
+
+
+# The planner proves it: each further picture adds at least so much of what it adds to an unlimited run.
+ONE_OP_NEEDS_MORE = {"resnet18": "50 %", "vgg16": "83 %"}
 
 
 def run(*command):
@@ -84,6 +89,9 @@ def check(reprise, name):
         size = os.path.getsize(os.path.join(folder, "net.onnx"))
         (all_memory, ours), _ = gradients_within(reprise, folder, case, "100%")
         less, smallest = gradients_within(reprise, folder, case, "40%")
+        if less is None and name not in ONE_OP_NEEDS_MORE:
+            print(f"{name:13} has no schedule within 40 %: the smallest budget is {smallest} bytes: WRONG", flush=True)
+            return False
         if less is None:
             less, _ = gradients_within(reprise, folder, case, smallest)
         equal = all(np.array_equal(ours[key], less[1][key]) for key in ours.files)
