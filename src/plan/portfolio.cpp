@@ -87,7 +87,7 @@ bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
   if (options_.start) take_start(*options_.start);
   settle();
-  constexpr double few[] = {0.5, 0.7, 0.85, 0.97}, many[] = {0.2, 0.42, 0.62, 0.8, 0.93};
+  constexpr double few[] = {0.5, 0.7, 0.85, 0.95}, many[] = {0.2, 0.42, 0.62, 0.8, 0.9};
   constexpr int small = 64;  // so many nodes are searched through in no time
   is_decisive_ = is_timed() && model.node_count() > small && is_order_decisive(model, certificate);
   std::span<const double> shares = few;  // of the time, at the end of each stretch
@@ -200,7 +200,8 @@ void Portfolio::settle() {
   is_settled_ = true;
   double start = deadline_.seconds();
   Placed placed = placer_.place(candidate_.schedule);
-  if (placed.bytes > placer_.budget && nearest && nearest->placed.bytes < placed.bytes) {
+  bool has_time = !deadline_.at_share(0.95).is_over();
+  if (placed.bytes > placer_.budget && nearest && nearest->placed.bytes < placed.bytes && has_time) {
     Placed other = placer_.place(nearest->judged.schedule);
     if (other.bytes <= placer_.budget) adopt(nearest->judged, std::move(other));
   }

@@ -86,9 +86,9 @@ class Planner {
             budget};
   }
 
-  // Seconds for a search of a layout, a share of all; 0 without a time limit.
+  // Seconds for a search of a layout, a share of all; 0 without a time limit. Leaves a little for what comes after.
   double placing_seconds(double share) const {
-    double left = options_.time_limit - deadline_.seconds();
+    double left = 0.98 * options_.time_limit - deadline_.seconds();
     return is_timed() ? std::max(0.01, std::min(share * options_.time_limit, left)) : 0;
   }
 
