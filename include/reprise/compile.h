@@ -45,8 +45,8 @@ struct PagingOptions {
 struct CompileOptions {
   /// Bytes for everything: inputs, parameters, results, every value in between, every kernel's scratch memory.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
-  /// How to plan: seed, iterations, time limit, threads, solvers. Its budget is the one above. Where nothing fits
-  /// within a time limit, up to 4,000 nodes are searched on until that is sure.
+  /// How to plan: seed, iterations, time limit, threads, solvers. Its budget is the one above. The time limit is
+  /// for better plans: whether one fits is searched for until that is sure, in graphs of up to 4,000 nodes.
   PlanOptions planning = {};
   /// Each op is timed once for each of its types; false: costs are estimated and nothing runs before the first step.
   bool measure = true;
