@@ -119,6 +119,7 @@ PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions
                                       .solvers = options.solvers,
                                       .without = options.without,
                                       .alignment = options.alignment,
+                                      .iterations = options.iterations,
                                       .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
                                       .progress = options.progress,
                                       .cancel = options.cancel});
