@@ -30,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/o
 import networks  # noqa: E402
 
 
-# The planner proves it: each further picture adds at least so much of what it adds to an unlimited run.
+# By the planner's bounds for a training step, each further picture adds at least so much of what it adds to an unlimited run.
 ONE_OP_NEEDS_MORE = {"resnet18": "50 %", "vgg16": "83 %"}
 
 
