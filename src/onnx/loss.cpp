@@ -29,6 +29,11 @@ Shape without(const Shape& shape, int axis) {
   return rest;
 }
 
+void expect_classes(const Shape& output, int axis) {
+  if (output[axis] == 0)
+    fail("[onnx] the output has shape {}: it has no classes to choose from; choose another loss", to_string(output));
+}
+
 Value class_loss(const Value& logits, const Value& labels) {
   CrossEntropyOptions options{.ignore_label = -100};
   int axis = class_axis(logits.shape(), labels.shape());
@@ -67,6 +72,7 @@ Type usual_target(LossKind loss, const Type& output) {
   if (loss != LossKind::cross_entropy) return {DType::f32, output.shape};
   if (output.shape.rank() == 0) fail("[onnx] the output is one number: it has no classes to choose from");
   int axis = output.shape.rank() >= 4 ? 1 : output.shape.rank() - 1;
+  expect_classes(output.shape, axis);
   return {DType::i64, without(output.shape, axis)};
 }
 
@@ -74,9 +80,9 @@ int class_axis(const Shape& output, const Shape& labels) {
   int last = output.rank() - 1;
   if (last >= 0) {
     bool is_second = last >= 1 && without(output, 1) == labels, is_last = without(output, last) == labels;
-    if (is_second && (last >= 3 || !is_last)) return 1;
     bool is_row = labels.rank() == 1 && output.back() > 0 && labels[0] == output.elements() / output.back();
-    if (is_last || is_row) return last;
+    int axis = is_second && (last >= 3 || !is_last) ? 1 : last;
+    if (is_second || is_last || is_row) return expect_classes(output, axis), axis;
   }
   fail("[onnx] the labels are {}, the output is {}: they must be its shape without the axis of the classes",
        to_string(labels), to_string(output));
