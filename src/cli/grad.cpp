@@ -182,7 +182,7 @@ Status run_grad(const GradCommand& command) try {
   if (!is_onnx_path(command.model))
     throw WrongCommand(fmt::format("grad works on an ONNX file, and '{}' does not end with .onnx", command.model));
   if (command.threads > 0) omp_set_num_threads(command.threads);
-  if (!command.out.empty()) expect_writable(command.out);
+  expect_writable({command.out});
   Session session(compile_options(command));
   Gradients result = computed(command, session);
   if (!command.out.empty()) io::save_npz(command.out, result.tensors);

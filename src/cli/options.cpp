@@ -119,11 +119,13 @@ std::vector<VerbInfo> all_verbs(const CLI::App& verb) {
   return verbs;
 }
 
-void expect_writable(const std::string& path) {
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
-    fail("cannot write '{}': there is no folder '{}', make it first", path, folder.string());
-  if (std::filesystem::is_directory(path)) fail("cannot write '{}': it is a folder, name a file in it", path);
+void expect_writable(std::initializer_list<std::string> paths) {
+  for (const std::string& path : paths) {
+    std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder))
+      fail("cannot write '{}': there is no folder '{}', make it first", path, folder.string());
+    if (std::filesystem::is_directory(path)) fail("cannot write '{}': it is a folder, name a file in it", path);
+  }
 }
 
 }  // namespace reprise::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,8 +42,9 @@ void add_flag(CLI::App& verb, const std::string& name, bool& variable, const std
 /// What the help ends with.
 void add_footer(CLI::App& verb, const std::string& text);
 
-/// An Error where no file of that name could be written: found before the work whose result it is to hold.
-void expect_writable(const std::string& path);
+/// An Error where no file of one of these names could be written: found before the work whose result it is to hold.
+/// Empty names are left out.
+void expect_writable(std::initializer_list<std::string> paths);
 
 /// What the help says, as data: completions and the manual are made of it.
 struct OptionInfo {

@@ -79,6 +79,7 @@ void print_text(std::size_t count, const PackResult& r) {
 }
 
 Status run_pack(const PackCommand& command) {
+  expect_writable({command.output});
   std::vector<Buffer> buffers = memory::read_csv(read_file(command.file));
   PackOptions options = options_of(command);
   PackResult result = pack(buffers, options);

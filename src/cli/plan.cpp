@@ -100,6 +100,7 @@ PlanResult plan_problem(const Problem& problem, const PlanOptions& options) {
 }
 
 Status run_plan(PlanCommand command) {
+  expect_writable({command.output, command.html});
   Progress progress;
   command.planning.known_budget = known_bytes(command.budget);
   Problem problem = problem_to_plan(command.planning, progress);

@@ -93,6 +93,7 @@ void print(const ReportCommand& command, const report::Run& run) {
 }
 
 Status run_report(ReportCommand command) {
+  expect_writable({command.output, command.trace, command.svg});
   command.planning.known_budget = known_bytes(command.budget);
   Progress progress;
   expect_model_or_path(command.planning.file);

@@ -92,6 +92,7 @@ std::int64_t known_budget(const std::vector<std::string>& budgets) {
 }
 
 Status run_sweep(SweepCommand command) {
+  expect_writable({command.svg, command.html});
   Progress progress;
   command.planning.known_budget = known_budget(command.budgets);
   Problem problem = problem_to_plan(command.planning, progress);

@@ -212,8 +212,7 @@ void write_report(const TrainCommand& command, Trainer& trainer) {
 Status train(TrainCommand& command) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report
   std::shared_ptr<void> held = held_folder(command);
-  for (const std::string& path : {command.out, command.weights_out, command.report})
-    if (!path.empty()) expect_writable(path);  // before hours of work
+  expect_writable({command.out, command.weights_out, command.report});
   warm_up();
   MemoryWatch memory;
   std::optional<Resumable> from = resumed(command);

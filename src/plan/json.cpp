@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/spelling.h"
@@ -130,9 +130,10 @@ std::string dump(const Json& json) {
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) fail("[file] cannot read '{}': check the name and its permissions", path);
-  return std::move(text).str();
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) fail("[file] cannot read '{}': check the name and its permissions", path);
+  if (text.empty()) fail("[file] '{}' is empty", path);
+  return text;
 }
 
 }  // namespace reprise::plan

@@ -13,10 +13,14 @@ namespace reprise {
 namespace {
 
 constexpr std::int64_t largest_total = std::int64_t{1} << 60;  // sums and differences of sizes never overflow
+constexpr double largest_cost = 1e200;                         // nor do costs, however often nodes run
 
 void check_cost(const std::string& where, const char* what, double cost) {
   if (!std::isfinite(cost) || cost < 0)
     fail("[problem] {} of '{}' is {}: give a finite number >= 0", what, where, cost);
+  if (cost > largest_cost)
+    fail("[problem] {} of '{}' is {}: give numbers up to {}, in a larger unit if need be", what, where, cost,
+         largest_cost);
 }
 
 // Adds a size to a sum that must not overflow.

@@ -27,8 +27,10 @@ std::string PlanResult::why() const {
     std::string smallest = min_budget_bound == min_budget ? most
                            : least == most                ? "about " + most
                                                           : fmt::format("between {} and {}", least, most);
+    std::string given = format_bytes(budget);
+    if (given == most && budget != min_budget) given = fmt::format("{} bytes", budget);
     return fmt::format("no schedule fits {}: the smallest budget is {} ({} bytes would do), reached at '{}' ({})",
-                       format_bytes(budget), smallest, min_budget, where, split);
+                       given, smallest, min_budget, where, split);
   }
   if (binding.node < 0) return "everything fits: nothing needs to be recomputed";
   return fmt::format(

@@ -139,6 +139,31 @@ TEST_F(PlanCommand, TellsWrongCommandsFromWrongFiles) {
   EXPECT_NE(run.output.find("line 1, column 12"), std::string::npos) << run.output;
 }
 
+TEST_F(PlanCommand, SaysThatAFileIsEmpty) {
+  Outcome run = complaint("plan " + write("empty.json", "") + " --budget 1MB");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_NE(run.output.find("empty.json' is empty"), std::string::npos) << run.output;
+}
+
+TEST_F(PlanCommand, RefusesFilesItCannotWriteBeforeTheSearch) {
+  std::string where = in("missing") + "/out";
+  for (const std::string& verb : {"plan " + example + " --budget 70% -o ", "plan " + example + " --budget 70% --html ",
+                                  "sweep " + example + " --svg ", "report " + example + " --budget 70% -o "}) {
+    Outcome run = complaint(verb + where);
+    EXPECT_EQ(run.status, 1) << verb;
+    EXPECT_NE(run.output.find("there is no folder"), std::string::npos) << run.output;
+  }
+}
+
+TEST_F(PlanCommand, ShowsBudgetsThatLookAlikeInBytes) {
+  std::string problem =
+      write("one.json", R"({"nodes": [{"name": "a", "cost": 1, "bytes": 1048576}], "outputs": ["a"]})");
+  Outcome run = complaint("plan " + problem + " --budget 1048575");
+  EXPECT_EQ(run.status, 3);
+  EXPECT_NE(run.output.find("no schedule fits 1048575 bytes: the smallest budget is 1.0 MiB"), std::string::npos)
+      << run.output;
+}
+
 TEST_F(PlanCommand, SuggestsTheNearestWord) {
   Outcome run = complaint("plan " + example + " --buget 1MB");
   EXPECT_EQ(run.status, 2);

@@ -42,6 +42,7 @@ TEST(Problem, RefusesWhatCannotBe) {
   EXPECT_SAYS(p.pageable(w, {1, 1}), "'w' is pinned");
   EXPECT_SAYS(p.compressible(a, {101, 1, 1}), "give 0 to 100");
   EXPECT_SAYS(p.pageable(a, {1, -1}), "page-in cost of 'a' is -1");
+  EXPECT_SAYS(p.add({"b", 1, 1e308}), "cost of 'b' is 1e+308: give numbers up to 1e+200, in a larger unit");
   EXPECT_EQ(p.node_count(), 2);
 }
 
