@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/index.h"
 #include "base/random.h"
 
@@ -381,6 +382,9 @@ Fitted write(const Problem& problem, const Model& model, const Fitter& fitter) {
 std::optional<Fitted> fit(const Problem& problem, const Model& model, const Schedule& schedule, const Placed& placed,
                           const FitLimits& limits) {
   if (!is_plain(problem, schedule)) return {};
+  auto life = [](Placement row) { return row.offset = 0, row; };
+  if (!std::ranges::equal(lives(problem, schedule), placed.layout, {}, life, life))
+    fail("[internal] the layout to start from is one of another schedule");
   Rows rows(model, schedule);
   Fitter fitter(model, rows.runs, limits);
   std::vector<std::int64_t> offsets(at(fitter.life_count()), 0);

@@ -93,11 +93,12 @@ class Planner {
   }
 
   Placed place(const Schedule& schedule, std::int64_t budget) const {
-    bool is_limited = budget < all_bytes(aligned_);
+    bool is_limited = budget < all_bytes(aligned_), calms = is_limited && is_timed() && may_calm(schedule);
     Placed placed =
-        plan::place(problem_, schedule, {options_.alignment, is_limited ? budget : unlimited, placing_seconds(0.03)});
+        plan::place(problem_, schedule,
+                    {options_.alignment, is_limited ? budget : unlimited, placing_seconds(calms ? 0.01 : 0.03)});
     if (!is_limited || placed.bytes <= budget) return placed;
-    if (is_timed() && may_calm(schedule)) return calm(schedule, std::move(placed), budget);
+    if (calms) return calm(schedule, std::move(placed), budget);
     if (std::optional<Placed> fitted = fit(schedule, placed, budget)) return std::move(*fitted);
     return placed;
   }
@@ -137,8 +138,9 @@ class Planner {
     return (options_.solvers.empty() || names(options_.solvers)) && !names(options_.without);
   }
 
-  // A layout of the same runs in another order.
-  std::optional<Placed> fit(const Schedule& schedule, const Placed& placed, std::int64_t budget) const {
+  // A layout of the same runs in another order. What is placed may have an order of its own already.
+  std::optional<Placed> fit(const Schedule& given, const Placed& placed, std::int64_t budget) const {
+    const Schedule& schedule = placed.schedule ? *placed.schedule : given;
     constexpr std::int64_t far = 25;  // a layout that exceeds the budget by more than a 25th is not mended by shifts
     if (placed.bytes - budget > budget / far || problem_.node_count() > 2000 || !may_reorder()) return {};
     plan::FitLimits limits{

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "generators.h"
+#include "plan/messages.h"
 
 namespace reprise::plan {
 namespace {
@@ -45,6 +46,13 @@ Trial trial(std::uint64_t seed) {
   }
   std::int64_t top = peak(p, schedule);
   return {std::move(p), std::move(schedule), std::move(placed), top};
+}
+
+TEST(Fit, RefusesALayoutOfAnotherSchedule) {
+  Trial t = trial(1), other = trial(1);
+  other.schedule = keep_all(t.problem);
+  ASSERT_NE(other.schedule, t.schedule);
+  EXPECT_SAYS(other.fit(t.peak), "the layout to start from is one of another schedule");
 }
 
 TEST(Fit, MovesRunsUntilALayoutIsAboutAsLowAsThePeak) {

@@ -112,6 +112,20 @@ TEST(Solve, LaysLayeredGraphsOutWithinAHundredthOfTheirPeak) {
   }
 }
 
+// The clock decides what is found, not whether it is valid.
+TEST(Solve, SearchesInTwoThreadsForLayoutsThatAreValid) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Problem p = random_problem(generators::Kind::layered, seed, {.nodes = 120, .most_bytes = 1000});
+    for (int percent : {97, 85}) {
+      PlanOptions options{.budget = peak(p, keep_all(p)) * percent / 100, .seed = seed, .threads = 2};
+      options.time_limit = 0.5;
+      PlanResult result = solve(p, options);
+      if (result) expect_placed(p, result, 1);
+      ASSERT_FALSE(HasFailure()) << "seed " << seed << ", " << percent << " %";
+    }
+  }
+}
+
 TEST(Sweep, GivesEveryPointItsLayout) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 14});
