@@ -44,7 +44,7 @@ class OrderSearch {
     double energy = energy_of(sequence_.load());
     auto over = attempt_.clock(limits.until);
     auto report = attempt_.seldom_report();
-    const double hot = limits.hot, cold = 1e-6;
+    const double hot = limits.hot, cold = 1e-4;
     double done = 0;
     for (std::int64_t i = 0; i < limits.iterations && done < 1; ++i) {
       if (i % 64 == 0) {
@@ -115,11 +115,12 @@ class OrderSearch {
  private:
   std::int64_t budget() const { return attempt_.options.budget; }
 
-  // In shares of the base cost; a peak that is 1 % too high is as bad as a cost that is 1 % higher.
+  // In shares of the base cost. A peak that is 1 % too high is half as bad as a cost that is 1 % higher; all that is
+  // above the budget counts, so that a move that lowers one of several peaks is a gain.
   double energy_of(const Load& load) const {
     double whole = std::max(1.0, static_cast<double>(budget()));
     double excess = std::max(0.0, static_cast<double>(load.peak) - whole) / whole;
-    return cost_weight_ * load.extra_cost / std::max(model_.base_cost, 1e-300) + excess + share_of(load.over);
+    return cost_weight_ * load.extra_cost / std::max(model_.base_cost, 1e-300) + 0.5 * excess + 5 * share_of(load.over);
   }
 
   // Bytes above something, summed over all runs, as a share of the budget on average.
@@ -342,12 +343,9 @@ using Work = std::function<void(const Attempt&, OrderSearch&, std::vector<Schedu
 // With a time limit a second thread, if there may be one, does the same with other random choices. The better of both
 // counts; the first, if the first is enough.
 void search_in_threads(const Attempt& attempt, OrderSearch& search, const Work& work, std::vector<Schedule>& found) {
-  bool is_alone = attempt.options.threads == 1 || !std::isfinite(attempt.deadline.limit());
-  if (is_alone) return work(attempt, search, found);
+  if (!attempt.may_search_beside()) return work(attempt, search, found);
   std::atomic<bool> is_over = false;
-  Attempt beside = attempt;
-  beside.round += 100;
-  beside.report = [](const Schedule&) {};
+  Attempt beside = attempt.beside();
   beside.is_stale = [&] { return is_over.load(); };
   OrderSearch other(beside);
   std::vector<Schedule> others;

@@ -128,8 +128,7 @@ void Portfolio::find_first(const Round& round) {
 
 // A layout did not fit. Where orders decide, it is sought again twice. Then what it loses between lives is left free,
 // and more if that was not enough before; but what is known to fit is never given up.
-void Portfolio::lower_target(std::int64_t layout_bytes) {
-  std::int64_t lost = layout_bytes - candidate_.verdict.peak;
+void Portfolio::lower_target(std::int64_t lost) {
   if (is_decisive_) lost /= 2;  // some of what is lost can be won back by shifts
   failed_peak_ = candidate_.verdict.peak;
   refused_ = candidate_.schedule;
@@ -137,7 +136,6 @@ void Portfolio::lower_target(std::int64_t layout_bytes) {
   if (is_tried_again()) return;
   target_ = std::max<std::int64_t>(0, std::min(failed_peak_ - 1, options_.budget - lost - (failures_ - 1) * lost / 2));
   if (!best_) return;
-  target_ = std::max(target_, placed_.verdict.peak);
   candidate_ = placed_;
   is_settled_ = true;
 }
@@ -175,6 +173,7 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
   attempt.round = round.number;
+  attempt.has_free_core = has_free_core;
   std::optional<Schedule> refused = refused_;
   if (refused) attempt.refused = &*refused;
   attempt.is_hasty = round.is_hasty;
@@ -200,14 +199,16 @@ void Portfolio::settle() {
   is_settled_ = true;
   double start = deadline_.seconds();
   Placed placed = placer_.place(candidate_.schedule);
+  std::int64_t lost = placed.bytes - candidate_.verdict.peak;
   bool has_time = !deadline_.at_share(0.95).is_over();
   if (placed.bytes > placer_.budget && nearest && nearest->placed.bytes < placed.bytes && has_time) {
     Placed other = placer_.place(nearest->judged.schedule);
+    lost = std::min(lost, other.bytes - nearest->judged.verdict.peak);
     if (other.bytes <= placer_.budget) adopt(nearest->judged, std::move(other));
   }
   double end = deadline_.seconds();
   next_settling_ = end + 20 * (end - start);
-  if (placed.bytes > placer_.budget) return lower_target(placed.bytes);
+  if (placed.bytes > placer_.budget) return lower_target(lost);
   failures_ = 0;
   if (candidate_.verdict.cost < placed_cost()) refused_.reset();
   adopt(candidate_, std::move(placed));

@@ -38,6 +38,8 @@ class Portfolio {
   /// Runs every chosen solver, or until the deadline is over or the best costs no more than `enough()`. If the budget
   /// is proved too small, only those that seek the lowest peak.
   void run(const Model& model, const Certificate& certificate, const std::function<double()>& enough);
+  /// Whether a second thread has nothing else to do by now.
+  std::function<bool()> has_free_core = [] { return true; };
   /// Called whenever something better is found.
   std::function<void(std::string_view solver)> improved;
   /// What solvers have proved, for every order: the least cost within the budget, and the least budget that does.
@@ -66,7 +68,7 @@ class Portfolio {
   void settle();
   void sample(const Solver& solver, const Schedule& schedule);
   void adopt(const Judged& judged, Placed placed);
-  void lower_target(std::int64_t layout_bytes);
+  void lower_target(std::int64_t lost);
   void raise_target();
   bool is_timed() const;
   bool is_chosen(const Solver& solver) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <thread>
 
 #include "plan/annealer.h"
 #include "plan/solver.h"
@@ -307,10 +308,25 @@ class Search {
 
 }  // namespace
 
+// With a time limit a second thread does the same with other random choices, once it has nothing else to do.
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt) {
+  using namespace std::chrono_literals;
   Search search(attempt);
-  search.run();
-  return search.found();
+  const Attempt beside = attempt.beside();
+  Search other(beside);
+  {
+    std::jthread helper;
+    if (attempt.may_search_beside()) {
+      helper = std::jthread([&](std::stop_token is_over) {
+        while (!attempt.has_free_core() && !is_over.stop_requested()) std::this_thread::sleep_for(5ms);
+        if (!is_over.stop_requested()) other.run();
+      });
+    }
+    search.run();
+  }
+  std::vector<Schedule> found = search.found();
+  for (Schedule& schedule : other.found()) found.push_back(std::move(schedule));
+  return found;
 }
 
 }  // namespace reprise::plan

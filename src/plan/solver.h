@@ -56,12 +56,18 @@ struct Attempt {
   std::function<double()> placed_cost = [] { return forbidden; };  // of the cheapest that has a layout
   bool is_hasty = false;  // anything within the budget will do, the sooner the better
   int round = 0;          // how often the solver was run before; it should then try something else
+  int thread = 0;         // 1: a second search beside the first
+  std::function<bool()> has_free_core = [] { return true; };  // no other thread is at work
   // Tells of a proof, for every order: no schedule within the budget costs less; none fits a smaller budget than that.
   std::function<void(double)> prove_cost = [](double) {};
   std::function<void(std::int64_t)> prove_budget = [](std::int64_t) {};
 
-  /// A seed of its own for every round.
-  std::uint64_t seed() const { return options.seed + 1000 * static_cast<std::uint64_t>(round); }
+  /// A seed of its own for every round and thread.
+  std::uint64_t seed() const { return options.seed + 1000 * static_cast<std::uint64_t>(round + 100 * thread); }
+  /// Whether a second thread may search at the same time. Without a time limit plans must not depend on it.
+  bool may_search_beside() const;
+  /// The same for a search in a second thread: with other random choices, and telling nobody.
+  Attempt beside() const;
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
   /// How much is over, in [0, 1], of the given share of the time that is left. 0 if there is no time limit.

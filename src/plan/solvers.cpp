@@ -29,6 +29,17 @@ std::int64_t Attempt::scaled_iterations() const {
   return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.iterations)));
 }
 
+bool Attempt::may_search_beside() const { return options.threads > 1 && std::isfinite(deadline.limit()); }
+
+Attempt Attempt::beside() const {
+  Attempt other{problem, options, deadline, model, certificate, best, best_verdict, [](const Schedule&) {}, enough};
+  other.refused = refused;
+  other.is_hasty = is_hasty;
+  other.round = round;
+  other.thread = 1;
+  return other;
+}
+
 std::function<double()> Attempt::clock(double share) const {
   if (!std::isfinite(deadline.limit())) return [] { return 0.0; };
   double start = deadline.seconds(), length = std::max(1e-6, share * (deadline.limit() - start));
