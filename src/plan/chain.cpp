@@ -6,6 +6,8 @@
 #include "plan/chain.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "base/index.h"
@@ -24,9 +26,8 @@ struct Cut {
 
 class Finder {
  public:
-  explicit Finder(const Problem& problem)
+  Finder(const Problem& problem, std::int64_t tiny)
       : problem_(problem), is_free_(problem.values().size(), 0), is_output_(problem.values().size(), 0) {
-    std::int64_t tiny = peak(problem, keep_all(problem)) / 10'000;
     for (int v = 0; v < problem.value_count(); ++v) {
       int root = problem.value(v).view_of >= 0 ? problem.value(v).view_of : v;
       if (problem.value(v).output) is_output_[at(v)] = is_output_[at(root)] = 1;
@@ -34,8 +35,31 @@ class Finder {
     }
   }
 
-  // Blocks become more as P comes nearer to the turn, so large problems are searched coarsely first.
   Chain find(int most_blocks) const {
+    auto [cuts, last] = most_cuts();
+    return chain_of(thinned(cuts, most_blocks - 1), last);
+  }
+
+  // Every cut, every second one and so on; at last a few of them, whatever they are.
+  Chain find(const std::function<bool(const Chain&)>& is_small) const {
+    constexpr std::size_t most_blocks = 1024, few_blocks = 96;
+    auto [cuts, last] = most_cuts();
+    for (std::size_t stride = 1; cuts.size() / stride >= few_blocks; stride += 1 + stride / 3) {
+      if (cuts.size() / stride >= most_blocks) continue;
+      Chain chain = chain_of(every(stride, cuts), last);
+      if (is_small(chain)) return chain;
+    }
+    return chain_of(thinned(cuts, few_blocks - 1), last);
+  }
+
+ private:
+  struct Cuts {
+    std::vector<Cut> cuts;
+    int last;  // forward node
+  };
+
+  // Blocks become more as P comes nearer to the turn, so large problems are searched coarsely first.
+  Cuts most_cuts() const {
     std::vector<Cut> best;
     int best_last = 0, count = problem_.node_count();
     auto try_each = [&](int from, int to, int stride) {
@@ -49,10 +73,9 @@ class Finder {
     int stride = std::max(1, count / 64);
     try_each(0, count, stride);
     for (; stride > 1; stride = (stride + 7) / 8) try_each(best_last - stride, best_last + stride, (stride + 7) / 8);
-    return chain_of(thinned(std::move(best), most_blocks - 1), best_last);
+    return {std::move(best), best_last};
   }
 
- private:
   bool is_held(int v, std::int64_t tiny) const {
     const Problem::Value& value = problem_.value(v);
     const Problem::Node& node = problem_.node(value.node);
@@ -139,7 +162,13 @@ class Finder {
     return std::any_of(a.begin(), a.end(), [&](int v) { return std::find(b.begin(), b.end(), v) != b.end(); });
   }
 
-  static std::vector<Cut> thinned(std::vector<Cut> cuts, int most) {
+  static std::vector<Cut> every(std::size_t stride, const std::vector<Cut>& cuts) {
+    std::vector<Cut> kept;
+    for (std::size_t k = stride - 1; k < cuts.size(); k += stride) kept.push_back(cuts[k]);
+    return kept;
+  }
+
+  static std::vector<Cut> thinned(const std::vector<Cut>& cuts, int most) {
     if (static_cast<int>(cuts.size()) <= most) return cuts;
     std::vector<Cut> kept;
     for (int k = 0; k < most; ++k) kept.push_back(cuts[at(k) * cuts.size() / at(most)]);
@@ -152,45 +181,77 @@ class Finder {
       chain.is_free[at(v)] = is_free(v, last);
       if (chain.is_free[at(v)]) chain.held_bytes += problem_.value(v).bytes;
     }
+    std::vector<int> backs{problem_.node_count()};  // where backward blocks begin: after that of block 0, and before
+    for (const Cut& cut : cuts) backs.push_back(cut.turned + 1);
+    backs.push_back(last + 1);
+    std::vector<std::vector<int>> handed_on = carried(last, backs);
     for (std::size_t k = 0; k <= cuts.size(); ++k) {
       Chain::Block block;
       if (k > 0) block.state = cuts[k - 1].state;
       int first = k == 0 ? 0 : cuts[k - 1].after + 1, end = k == cuts.size() ? last : cuts[k].after;
-      int back = k == cuts.size() ? last + 1 : cuts[k].turned + 1;
-      int back_end = k == 0 ? problem_.node_count() - 1 : cuts[k - 1].turned;
       for (int n = first; n <= end; ++n) block.forward.push_back(n);
-      for (int n = back; n <= back_end; ++n) block.backward.push_back(n);
-      block.carried = carried(last, back);
-      block.handed_on = carried(last, back_end + 1);
+      for (int n = backs[k + 1]; n < backs[k]; ++n) block.backward.push_back(n);
+      block.carried = handed_on[k + 1];
+      block.handed_on = handed_on[k];
       chain.blocks.push_back(std::move(block));
     }
     return chain;
   }
 
-  // Values made by nodes after `last` and before `back` that are outputs or read at or after it.
-  std::vector<int> carried(int last, int back) const {
-    std::set<int> values;
-    for (int v = 0; v < problem_.value_count(); ++v) {
-      int made = problem_.value(v).node;
-      bool is_plain_output = is_output_[at(v)] && !is_free_[at(v)] && problem_.value(v).view_of < 0;
-      if (is_plain_output && made > last && made < back) values.insert(v);
-    }
-    for (int n = back; n < problem_.node_count(); ++n) {
+  // Of each of these nodes, later ones first: the values made by nodes after `last` and before it that are outputs or
+  // read at or after it.
+  std::vector<std::vector<int>> carried(int last, const std::vector<int>& backs) const {
+    std::vector<int> last_read(problem_.values().size(), -1);
+    for (int n = last + 1; n < problem_.node_count(); ++n) {
       for (int input : problem_.node(n).inputs) {
         int root = problem_.value(input).view_of >= 0 ? problem_.value(input).view_of : input;
-        int made = problem_.value(root).node;
-        if (made > last && made < back && !is_free_[at(root)]) values.insert(root);
+        last_read[at(root)] = n;
       }
     }
-    return {values.begin(), values.end()};
+    std::vector<std::vector<int>> values(backs.size());
+    for (int v = 0; v < problem_.value_count(); ++v) {
+      int made = problem_.value(v).node;
+      if (made <= last || is_free_[at(v)]) continue;
+      bool is_plain_output = is_output_[at(v)] && problem_.value(v).view_of < 0;
+      int until = is_plain_output ? problem_.node_count() : last_read[at(v)];
+      auto first = std::ranges::lower_bound(backs, until, std::greater<>{});
+      for (auto back = first; back != backs.end() && *back > made; ++back)
+        values[at(back - backs.begin())].push_back(v);
+    }
+    return values;
   }
 
   const Problem& problem_;
   std::vector<char> is_free_, is_output_;
 };
 
+// Sizes up to which values are held whatever happens, which makes chains simpler: those that are nothing beside the
+// peak; and, where these are so many that they do count together, only the smallest of them.
+std::vector<std::int64_t> tiny_sizes(const Problem& problem) {
+  const std::int64_t whole = peak(problem, keep_all(problem)), tiny = whole / 10'000;
+  std::map<std::int64_t, std::int64_t> bytes_of_size;
+  for (const Problem::Value& value : problem.values()) {
+    if (value.bytes <= tiny && value.view_of < 0) bytes_of_size[value.bytes] += value.bytes;
+  }
+  std::int64_t sum = 0, tiniest = 0;
+  for (auto [size, bytes] : bytes_of_size) {
+    sum += bytes;
+    if (sum > whole / 1000) return {tiny, tiniest};
+    tiniest = size;
+  }
+  return {tiny};
+}
+
 }  // namespace
 
-Chain find_chain(const Problem& problem, int most_blocks) { return Finder(problem).find(most_blocks); }
+Chain find_chain(const Problem& problem, int most_blocks) {
+  return Finder(problem, tiny_sizes(problem).front()).find(most_blocks);
+}
+
+std::vector<Chain> find_chains(const Problem& problem, const std::function<bool(const Chain&)>& is_small) {
+  std::vector<Chain> chains;
+  for (std::int64_t tiny : tiny_sizes(problem)) chains.push_back(Finder(problem, tiny).find(is_small));
+  return chains;
+}
 
 }  // namespace reprise::plan

@@ -7,6 +7,7 @@
 //   backward    block 0 ────────── block 1 ───────── … ─ block L-1
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "reprise/plan.h"
@@ -28,5 +29,8 @@ struct Chain {
 
 /// The chain with the most blocks, at most `most_blocks`; one of fewer than two blocks if the problem is no chain.
 Chain find_chain(const Problem& problem, int most_blocks);
+/// The same with at most 96 blocks, or with as many more as are small enough to be solved; two where small values can
+/// be held throughout or not.
+std::vector<Chain> find_chains(const Problem& problem, const std::function<bool(const Chain&)>& is_small);
 
 }  // namespace reprise::plan

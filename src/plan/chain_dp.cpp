@@ -9,272 +9,116 @@
 //
 // Memory is exact: instead of a table over sizes every (i, j) holds its Pareto front of (bytes, cost). Optimal among
 // schedules in which a kept state stays until its backward block ran (on uniform chains: among all).
+//
+// Fronts depend on the numbers of the blocks alone, so ranges of blocks that are alike, one by one, share theirs: a
+// uniform chain of L blocks has O(L) fronts instead of O(L²).
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
+#include <map>
 
 #include "base/index.h"
-#include "plan/chain.h"
+#include "plan/chain_block.h"
 #include "plan/replay.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 namespace {
 
-constexpr int most_blocks = 96;
-
-using Values = std::unordered_set<int>;
-
-// Nodes run one after the other, what they cost, and the most bytes in memory meanwhile.
-struct Stretch {
-  std::vector<int> nodes;
-  double cost = 0;
-  std::int64_t peak = 0;
-};
-
-// A way to run a block whose backward block follows later, and that backward block.
-struct Tape {
-  Stretch forward;
-  Stretch backward;
-  std::int64_t held = 0;  // bytes in between, besides the next state
-};
-
-struct Block {
-  Stretch advance[2];                 // makes the next state; [1]: the first time, when every node has to run
-  std::int64_t advance_held[2] = {};  // peak if the state it starts from stays
-  std::vector<Tape> tapes[2];
-  Stretch leaf;
-  std::int64_t state_bytes = 0, carried_bytes = 0;
-};
-
-// Works out what a block of the chain can do.
-class BlockBuilder {
+// Numbers ranges of blocks so that two have the same number if their blocks are alike and the last block ends both or
+// neither: on the way to it blocks run for the first time.
+class Ranges {
  public:
-  BlockBuilder(const Problem& problem, const Chain& chain) : problem_(problem), chain_(chain) {}
-
-  Block build(std::size_t k) const {
-    const Chain::Block& link = chain_.blocks[k];
-    bool is_last = k + 1 == chain_.blocks.size();
-    Values next = is_last ? Values() : set_of(chain_.blocks[k + 1].state);
-    Values state = set_of(link.state);
-    Block block;
-    block.state_bytes = bytes(state);
-    block.carried_bytes = bytes(set_of(link.carried));
-    std::vector<int> leaf = is_last ? link.forward : closure(link, read_by_backward(link));
-    leaf.insert(leaf.end(), link.backward.begin(), link.backward.end());
-    block.leaf = stretch(std::move(leaf), joined(state, set_of(link.carried)), set_of(link.handed_on));
-    if (is_last) return block;
-    for (int first : {0, 1}) {
-      std::vector<int> nodes = first ? link.forward : closure(link, next);
-      block.advance[first] = stretch(nodes, state, next);
-      block.advance_held[first] = stretch(nodes, state, joined(state, next)).peak;
-      for (const Values& saved : choices_of_saved(link)) {
-        block.tapes[first].push_back(tape(link, state, next, saved, first != 0));
-      }
+  explicit Ranges(const std::vector<ChainBlock>& blocks) : count_(static_cast<int>(blocks.size())) {
+    std::vector<int> numbers = kinds(blocks);
+    for (int length = 1; length <= count_; ++length) {
+      if (length > 1) numbers = joined(numbers);
+      lengths_.resize(at(next_), length);
+      of_.push_back(numbers);
     }
-    return block;
+  }
+
+  int count() const { return next_; }
+  int number(int i, int j) const { return of_[at(j - i - 1)][at(i)]; }
+  /// Ways to split a range, over all that differ.
+  std::int64_t splits() const {
+    std::int64_t sum = 0;
+    for (int length : lengths_) sum += length - 1;
+    return sum;
   }
 
  private:
-  static Values set_of(const std::vector<int>& values) { return {values.begin(), values.end()}; }
-  static Values joined(Values a, const Values& b) {
-    a.insert(b.begin(), b.end());
-    return a;
-  }
-  int root_of(int v) const { return problem_.value(v).view_of >= 0 ? problem_.value(v).view_of : v; }
-  std::int64_t size(int v) const { return chain_.is_free[at(v)] ? 0 : problem_.value(v).bytes; }
-  std::int64_t bytes(const Values& values) const {
-    std::int64_t sum = 0;
-    for (int v : values) sum += size(v);
-    return sum;
-  }
-  bool is_forward_of(const Chain::Block& link, int v) const {
-    int made = problem_.value(v).node;
-    return !link.forward.empty() && made >= link.forward.front() && made <= link.forward.back();
+  std::vector<int> kinds(const std::vector<ChainBlock>& blocks) {
+    std::vector<int> found, first_of_kind;
+    for (int k = 0; k < count_; ++k) {
+      bool is_last = k + 1 == count_;
+      auto known = std::ranges::find_if(
+          first_of_kind, [&](int other) { return !is_last && is_alike(blocks[at(k)], blocks[at(other)]); });
+      found.push_back(static_cast<int>(known - first_of_kind.begin()));
+      if (known == first_of_kind.end()) first_of_kind.push_back(k);
+    }
+    next_ = static_cast<int>(first_of_kind.size());
+    return found;
   }
 
-  // What the backward block reads of the block and of its state.
-  Values read_by_backward(const Chain::Block& link) const {
-    Values state = set_of(link.state), read;
-    for (int n : link.backward) {
-      for (int input : problem_.node(n).inputs) {
-        for (int v : {input, root_of(input)}) {
-          bool is_ours = is_forward_of(link, v) || state.contains(v);
-          if (is_ours && !chain_.is_free[at(v)]) read.insert(v);
-        }
-      }
+  // A range is its first blocks but one, and its last.
+  std::vector<int> joined(const std::vector<int>& shorter) {
+    std::map<std::pair<int, int>, int> known;
+    std::vector<int> numbers;
+    for (std::size_t i = 0; i + 1 < shorter.size(); ++i) {
+      auto [found, is_new] = known.try_emplace({shorter[i], shorter[i + 1]}, next_);
+      if (is_new) ++next_;
+      numbers.push_back(found->second);
     }
-    return read;
+    return numbers;
   }
 
-  // Nodes of the block needed to make `wanted` from the state, in base order.
-  std::vector<int> closure(const Chain::Block& link, Values wanted) const {
-    std::vector<int> nodes;
-    for (auto n = link.forward.rbegin(); n != link.forward.rend(); ++n) {
-      const Problem::Node& node = problem_.node(*n);
-      bool is_needed = false;
-      for (int v = node.first_value; v < node.first_value + node.value_count; ++v) is_needed |= wanted.contains(v);
-      if (!is_needed) continue;
-      nodes.push_back(*n);
-      for (int input : node.inputs) {
-        if (!chain_.is_free[at(input)]) wanted.insert(input);
-      }
-    }
-    std::reverse(nodes.begin(), nodes.end());
-    return nodes;
-  }
-
-  // Everything the backward block reads; and without what is cheapest to compute again per byte.
-  std::vector<Values> choices_of_saved(const Chain::Block& link) const {
-    Values all = read_by_backward(link), state = set_of(link.state);
-    std::vector<std::pair<double, int>> by_price;
-    for (int v : all) {
-      bool is_own = is_forward_of(link, v) && problem_.value(v).view_of < 0 && size(v) > 0;
-      if (is_own) by_price.emplace_back(problem_.node(problem_.value(v).node).cost / static_cast<double>(size(v)), v);
-    }
-    std::sort(by_price.begin(), by_price.end());
-    std::vector<Values> choices{all};
-    for (std::size_t share : {4, 2}) {
-      Values fewer = all;
-      for (std::size_t i = 0; i < by_price.size() / share; ++i) forget(fewer, by_price[i].second);
-      fewer.insert(state.begin(), state.end());
-      if (fewer != choices.back() && by_price.size() >= share) choices.push_back(fewer);
-    }
-    return choices;
-  }
-
-  void forget(Values& values, int value) const {
-    std::erase_if(values, [&](int v) { return v == value || problem_.value(v).view_of == value; });
-  }
-
-  Tape tape(const Chain::Block& link, const Values& state, const Values& next, const Values& saved, bool first) const {
-    Tape tape;
-    Values kept = joined(saved, next);
-    tape.forward = stretch(first ? link.forward : closure(link, kept), state, kept);
-    tape.backward = stretch(with_recomputes(link, saved), joined(saved, set_of(link.carried)), set_of(link.handed_on));
-    for (int v : saved) tape.held += next.contains(v) ? 0 : size(v);
-    return tape;
-  }
-
-  // The backward block, each node preceded by the nodes that make what it reads and was not saved.
-  std::vector<int> with_recomputes(const Chain::Block& link, Values there) const {
-    std::vector<int> nodes;
-    for (int n : link.backward) {
-      Values missing;
-      for (int input : problem_.node(n).inputs) {
-        bool is_ours = is_forward_of(link, input) && !chain_.is_free[at(input)];
-        if (is_ours && !there.contains(input)) missing.insert(input);
-      }
-      for (int again : closure_from(link, missing, there)) {
-        nodes.push_back(again);
-        const Problem::Node& node = problem_.node(again);
-        for (int v = node.first_value; v < node.first_value + node.value_count; ++v) there.insert(v);
-      }
-      nodes.push_back(n);
-    }
-    return nodes;
-  }
-
-  std::vector<int> closure_from(const Chain::Block& link, Values wanted, const Values& there) const {
-    std::vector<int> nodes;
-    for (auto n = link.forward.rbegin(); n != link.forward.rend() && !wanted.empty(); ++n) {
-      const Problem::Node& node = problem_.node(*n);
-      bool is_needed = false;
-      for (int v = node.first_value; v < node.first_value + node.value_count; ++v) is_needed |= wanted.contains(v);
-      if (!is_needed) continue;
-      nodes.push_back(*n);
-      for (int input : node.inputs) {
-        if (!chain_.is_free[at(input)] && !there.contains(input)) wanted.insert(input);
-      }
-    }
-    std::reverse(nodes.begin(), nodes.end());
-    return nodes;
-  }
-
-  // Runs the nodes from what is in memory to what is to be left there; the rest is dropped after its last use.
-  Stretch stretch(std::vector<int> nodes, const Values& in, const Values& out) const {
-    Stretch result{.nodes = std::move(nodes)};
-    std::unordered_map<int, std::size_t> last_use;
-    for (std::size_t i = 0; i < result.nodes.size(); ++i) {
-      for (int input : problem_.node(result.nodes[i]).inputs) last_use[root_of(input)] = i;
-    }
-    for (int v : out) last_use[root_of(v)] = result.nodes.size();
-    Values there;
-    std::int64_t live = 0;
-    for (int v : in) {
-      if (last_use.contains(v) && there.insert(v).second) live += size(v);
-    }
-    result.peak = live;
-    for (std::size_t i = 0; i < result.nodes.size(); ++i) {
-      const Problem::Node& node = problem_.node(result.nodes[i]);
-      result.cost += node.cost;
-      result.peak = std::max(result.peak, live + node.scratch + made_bytes(node, i, last_use));
-      std::vector<int> touched = node.inputs;
-      for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
-        if (problem_.value(v).view_of < 0 && there.insert(v).second) live += size(v);
-        touched.push_back(v);
-      }
-      for (int v : touched) {
-        auto use = last_use.find(root_of(v));
-        bool dies = use == last_use.end() || use->second == i;
-        if (dies && there.erase(root_of(v))) live -= size(root_of(v));
-      }
-    }
-    return result;
-  }
-
-  std::int64_t made_bytes(const Problem::Node& node, std::size_t i,
-                          const std::unordered_map<int, std::size_t>& last_use) const {
-    std::int64_t made = 0;
-    Values taken;
-    for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
-      int input = problem_.value(v).in_place_of;
-      bool dies = input >= 0 && !chain_.is_free[at(input)] && last_use.at(input) == i;
-      if (!dies || !taken.insert(input).second) made += size(v);
-    }
-    return made;
-  }
-
-  const Problem& problem_;
-  const Chain& chain_;
+  int count_, next_ = 0;
+  std::vector<std::vector<int>> of_;  // [length - 1][i]
+  std::vector<int> lengths_;          // by number
 };
 
 struct Point {
   std::int64_t bytes = 0;
   double cost = 0;
-  int split = 0;              // state s; leaf: 0; tape number t: -1 - t
+  int split = 0;              // blocks before state s; leaf: 0; tape number t: -1 - t
   int first = 0, second = 0;  // points of the fronts it is made of
 };
-using Front = std::vector<Point>;
+using Front = std::vector<Point>;  // lower bytes first, each cheaper than those before it
 
 class Program {
  public:
-  Program(const Problem& problem, const Chain& chain, std::int64_t budget)
-      : chain_(chain), count_(static_cast<int>(chain.blocks.size())), budget_(budget - chain.held_bytes) {
-    BlockBuilder builder(problem, chain);
-    for (std::size_t k = 0; k < chain.blocks.size(); ++k) blocks_.push_back(builder.build(k));
-    fronts_.resize(at(count_ * (count_ + 1)));
-    longest_front_ = std::max<std::size_t>(48, 20'000 / at(count_));
-  }
+  Program(const Problem& problem, const Chain& chain)
+      : held_bytes_(chain.held_bytes),
+        count_(static_cast<int>(chain.blocks.size())),
+        blocks_(build_blocks(problem, chain)),
+        ranges_(blocks_),
+        longest_front_(at(std::clamp<std::int64_t>(most_points / (2 * ranges_.splits() + 1), 48, 20'000))) {}
 
-  bool solve(const Deadline& deadline) {
+  /// Whether it is solved in a fraction of a second.
+  bool is_small() const { return ranges_.splits() <= most_splits; }
+
+  bool solve(std::int64_t budget, const Deadline& deadline) {
+    budget_ = budget - held_bytes_;
+    fronts_.assign(at(ranges_.count()), {});
     for (int length = 1; length <= count_; ++length) {
       for (int i = 0; i + length <= count_; ++i) {
+        Front& front = fronts_[at(ranges_.number(i, i + length))];
+        if (!front.empty()) continue;
         if (deadline.is_over()) return false;
-        fill(i, i + length);
+        front = filled(i, i + length);
       }
     }
     return true;
   }
 
+  /// The lowest peak there is.
+  std::int64_t lowest() const { return front(0, count_).front().bytes + held_bytes_; }
+
   /// The node runs of the cheapest within the budget, and of the one with the lowest peak.
   std::vector<std::vector<int>> runs() const {
     const Front& front = this->front(0, count_);
     std::vector<std::vector<int>> found;
-    std::size_t fitting = 0;
-    while (fitting < front.size() && front[fitting].bytes <= budget_) ++fitting;
-    for (std::size_t point : {std::size_t{0}, fitting - 1}) {
-      if (fitting == 0 && point != 0) continue;
+    for (std::size_t point : {std::size_t{0}, front.size() - 1}) {
+      if (point == 0 && !found.empty()) continue;
       std::vector<int> nodes;
       emit(0, count_, point, nodes);
       found.push_back(std::move(nodes));
@@ -283,30 +127,35 @@ class Program {
   }
 
  private:
-  Front& front(int i, int j) { return fronts_[at(i * (count_ + 1) + j)]; }
-  const Front& front(int i, int j) const { return fronts_[at(i * (count_ + 1) + j)]; }
-  int is_first(int j) const { return j == count_ ? 1 : 0; }  // blocks are first run on the way to the last
+  static constexpr std::int64_t most_splits = 600'000, most_points = 60'000'000;
 
-  void fill(int i, int j) {
-    const Block& block = blocks_[at(i)];
-    Front points;
-    if (j == i + 1) {
-      points.push_back({block.leaf.peak, block.leaf.cost, 0, 0, 0});
-    } else {
-      add_splits(i, j, points);
-      add_tapes(i, j, points);
-    }
-    front(i, j) = pareto(std::move(points));
+  static std::vector<ChainBlock> build_blocks(const Problem& problem, const Chain& chain) {
+    std::vector<ChainBlock> blocks;
+    for (std::size_t k = 0; k < chain.blocks.size(); ++k) blocks.push_back(build_block(problem, chain, k));
+    return blocks;
   }
 
-  void add_splits(int i, int j, Front& points) const {
+  const Front& front(int i, int j) const { return fronts_[at(ranges_.number(i, j))]; }
+  int is_first(int j) const { return j == count_ ? 1 : 0; }  // blocks are first run on the way to the last
+
+  Front filled(int i, int j) {
+    const ChainBlock& block = blocks_[at(i)];
+    if (j == i + 1) return {{block.leaf.peak, block.leaf.cost, 0, 0, 0}};
+    Front front;
+    add_splits(i, j, front);
+    add_tapes(i, j, front);
+    return thinned(std::move(front));
+  }
+
+  void add_splits(int i, int j, Front& front) {
     int first = is_first(j);
-    const Block& block = blocks_[at(i)];
+    const ChainBlock& block = blocks_[at(i)];
     std::int64_t carried = blocks_[at(j - 1)].carried_bytes;
     std::int64_t transit = block.advance_held[first];
     double cost = block.advance[first].cost;
     for (int s = i + 1; s < j; ++s) {
-      combine(s, cost, carried + transit, block.state_bytes, front(s, j), front(i, s), points);
+      combine(s - i, cost, carried + transit, block.state_bytes, this->front(s, j), this->front(i, s));
+      merge(front);
       if (s + 1 == j) break;
       transit = std::max(transit, block.state_bytes + blocks_[at(s)].advance[first].peak);
       cost += blocks_[at(s)].advance[first].cost;
@@ -314,15 +163,17 @@ class Program {
   }
 
   // Points of "`cost` for at least `floor` bytes; `behind`, with `held` more; `before`".
-  static void combine(int split, double cost, std::int64_t floor, std::int64_t held, const Front& behind,
-                      const Front& before, Front& points) {
+  void combine(int split, double cost, std::int64_t floor, std::int64_t held, const Front& behind,
+               const Front& before) {
+    points_.clear();
     std::size_t a = 0, b = 0;
     while (true) {
       std::int64_t need_a = behind[a].bytes + held, need_b = before[b].bytes;
       std::int64_t bytes = std::max({floor, need_a, need_b});
+      if (bytes > budget_ && !points_.empty()) return;
       while (a + 1 < behind.size() && behind[a + 1].bytes + held <= bytes) ++a;
       while (b + 1 < before.size() && before[b + 1].bytes <= bytes) ++b;
-      points.push_back(
+      points_.push_back(
           {bytes, cost + behind[a].cost + before[b].cost, split, static_cast<int>(a), static_cast<int>(b)});
       bool more_a = a + 1 < behind.size(), more_b = b + 1 < before.size();
       if (!more_a && !more_b) return;
@@ -333,29 +184,46 @@ class Program {
     }
   }
 
-  void add_tapes(int i, int j, Front& points) const {
+  void add_tapes(int i, int j, Front& front) {
     const std::vector<Tape>& tapes = blocks_[at(i)].tapes[is_first(j)];
     std::int64_t carried = blocks_[at(j - 1)].carried_bytes;
+    const Front& behind = this->front(i + 1, j);
     for (std::size_t t = 0; t < tapes.size(); ++t) {
       std::int64_t floor = std::max(carried + tapes[t].forward.peak, tapes[t].backward.peak);
       double cost = tapes[t].forward.cost + tapes[t].backward.cost;
-      const Front& behind = front(i + 1, j);
+      points_.clear();
       for (std::size_t a = 0; a < behind.size(); ++a) {
-        points.push_back({std::max(floor, behind[a].bytes + tapes[t].held), cost + behind[a].cost,
-                          -1 - static_cast<int>(t), static_cast<int>(a), 0});
+        std::int64_t bytes = std::max(floor, behind[a].bytes + tapes[t].held);
+        if (!points_.empty() && points_.back().bytes == bytes) points_.pop_back();  // the next is cheaper
+        points_.push_back({bytes, cost + behind[a].cost, -1 - static_cast<int>(t), static_cast<int>(a), 0});
       }
+      merge(front);
     }
   }
 
-  // Lower bytes first, each cheaper than those before it. Of a front that is too long some points are left out.
-  Front pareto(Front points) const {
-    std::sort(points.begin(), points.end(),
-              [](const Point& a, const Point& b) { return a.bytes != b.bytes ? a.bytes < b.bytes : a.cost < b.cost; });
-    Front front;
-    for (const Point& point : points) {
-      bool is_of_use = front.empty() || (point.cost < front.back().cost && point.bytes <= budget_);
-      if (is_of_use) front.push_back(point);
+  // Takes the points into the front. What exceeds the budget is of use only as the lowest there is.
+  void merge(Front& front) {
+    if (points_.empty()) return;
+    auto dearer = std::ranges::upper_bound(front, points_.front().bytes, {}, &Point::bytes);
+    if (dearer != front.begin() && std::prev(dearer)->cost <= points_.back().cost) return;  // none is better
+    merged_.clear();
+    auto a = front.begin();
+    auto b = points_.begin();
+    while (a != front.end() || b != points_.end()) {
+      bool takes_a = b == points_.end() || (a != front.end() && is_before(*a, *b));
+      const Point& point = takes_a ? *a++ : *b++;
+      bool is_of_use = merged_.empty() || (point.cost < merged_.back().cost && point.bytes <= budget_);
+      if (is_of_use) merged_.push_back(point);
     }
+    front.swap(merged_);
+  }
+
+  static bool is_before(const Point& a, const Point& b) {
+    return a.bytes != b.bytes ? a.bytes < b.bytes : a.cost <= b.cost;
+  }
+
+  // Of a front that is too long some points are left out.
+  Front thinned(Front front) const {
     if (front.size() <= longest_front_) return front;
     Front thinned;
     for (std::size_t k = 0; k < longest_front_; ++k) {
@@ -377,28 +245,38 @@ class Program {
       emit(i + 1, j, at(point.first), nodes);
       return append(tape.backward);
     }
-    for (int k = i; k < point.split; ++k) append(blocks_[at(k)].advance[first]);
-    emit(point.split, j, at(point.first), nodes);
-    emit(i, point.split, at(point.second), nodes);
+    int s = i + point.split;
+    for (int k = i; k < s; ++k) append(blocks_[at(k)].advance[first]);
+    emit(s, j, at(point.first), nodes);
+    emit(i, s, at(point.second), nodes);
   }
 
-  const Chain& chain_;
+  std::int64_t held_bytes_;
   int count_;
-  std::int64_t budget_;
-  std::vector<Block> blocks_;
-  std::vector<Front> fronts_;
+  std::int64_t budget_ = 0;  // besides what is held
+  std::vector<ChainBlock> blocks_;
+  Ranges ranges_;
+  std::vector<Front> fronts_;  // by number of the range
   std::size_t longest_front_;
+  Front points_, merged_;
 };
+
+void offer_runs(const Attempt& attempt, const Chain& chain, Best& best) {
+  if (chain.blocks.size() < 2) return;
+  Program program(attempt.problem, chain);
+  if (!program.solve(attempt.options.budget, attempt.deadline)) return;
+  // Where nothing fits, the cheapest of the lowest there are: parts may take what the whole takes.
+  bool fits = program.lowest() <= attempt.options.budget;
+  if (!fits && !program.solve(program.lowest(), attempt.deadline)) return;
+  for (const std::vector<int>& runs : program.runs()) best.offer(with_drops(attempt.problem, runs));
+}
 
 }  // namespace
 
 std::vector<Schedule> solve_chain_dp(const Attempt& attempt) {
-  Chain chain = find_chain(attempt.problem, most_blocks);
-  if (chain.blocks.size() < 2) return {};
-  Program program(attempt.problem, chain, attempt.options.budget);
-  if (!program.solve(attempt.deadline)) return {};
+  auto is_small = [&](const Chain& chain) { return Program(attempt.problem, chain).is_small(); };
   Best best(attempt);
-  for (const std::vector<int>& runs : program.runs()) best.offer(with_drops(attempt.problem, runs));
+  for (const Chain& chain : find_chains(attempt.problem, is_small)) offer_runs(attempt, chain, best);
   return best.schedules();
 }
 

@@ -80,6 +80,18 @@ TEST(Chain, EqualsRevolveOnUniformChains) {
   }
 }
 
+// Blocks that are alike share their fronts, so that none has to be left out.
+TEST(Chain, EqualsRevolveOnAUniformChainOf512Blocks) {
+  const int steps = 512;
+  Problem p = uniform(steps).problem();
+  for (int snapshots : {2, 3, 5, 9, 20}) {
+    PlanResult result =
+        solve(p, {.budget = snapshots + 1, .solvers = {"chain_dp"}, .gap = std::numeric_limits<double>::infinity()});
+    ASSERT_TRUE(result.feasible) << snapshots << " snapshots: " << result.why();
+    EXPECT_EQ(result.cost - steps, static_cast<double>(revolve(steps, snapshots))) << snapshots;
+  }
+}
+
 // Opt(m, i, j): cost of reversing the steps after state i up to state j with m bytes, state i and the gradient that
 // comes in among them, over all splits. O(M L³) in the worst case.
 class SizeProgram {
@@ -145,6 +157,26 @@ TEST(Chain, FindsABlockForEveryStep) {
   Problem p = heterogeneous(20, 1).problem();
   EXPECT_EQ(plan::find_chain(p, 96).blocks.size(), 20u);
   EXPECT_EQ(plan::find_chain(p, 7).blocks.size(), 7u);
+}
+
+// Each is nothing beside the peak, all of them together are most of it.
+TEST(Chain, DoesNotHoldSmallValuesThatAreMany) {
+  Problem p;
+  constexpr int steps = 120;
+  std::vector<ValueRef> states{p.add({"x0", 2000, 0, 0, true})}, small;
+  ValueRef sum = p.add({"start", 1, 1});
+  for (int k = 1; k <= steps; ++k) {
+    small.push_back(p.add({"small" + std::to_string(k), 10, 1}, {states.back()}));
+    states.push_back(p.add({"x" + std::to_string(k), 100, 1}, {states.back(), small.back()}));
+  }
+  p.add({"large", 40'000, 1}, {sum});
+  ValueRef gradient = states.back();
+  for (int k = steps; k >= 1; --k)
+    gradient = p.add({"g" + std::to_string(k), 10, 1},
+                     {gradient, states[static_cast<std::size_t>(k - 1)], small[static_cast<std::size_t>(k - 1)]});
+  p.output(gradient);
+  PlanResult result = solve(p, {.budget = 0, .solvers = {"chain_dp"}});
+  EXPECT_LE(result.min_budget, 2000 + 40'000 + 400) << result.why();
 }
 
 TEST(Chain, IsNotSeenWhereThereIsNone) {
