@@ -46,7 +46,7 @@ struct CompileOptions {
   /// Bytes for everything: inputs, parameters, results, every value in between, every kernel's scratch memory.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   /// How to plan: seed, iterations, time limit, threads, solvers. Its budget is the one above. The time limit is
-  /// for better plans: whether one fits is searched for until that is sure, in graphs of up to 4,000 nodes.
+  /// for better plans: whether one fits is searched for until that is sure, in graphs of up to 20,000 nodes.
   PlanOptions planning = {};
   /// Each op is timed once for each of its types; false: costs are estimated and nothing runs before the first step.
   bool measure = true;

@@ -254,8 +254,11 @@ struct PlanOptions {
   std::int64_t iterations =
       20'000;  // moves each search may try; with no time limit the same problem gives the same plan
   double time_limit = std::numeric_limits<double>::infinity();  // seconds
-  int threads = 1;                                              // 2: one searches while another raises the bound
-  double gap = 0;  // stop as soon as the cost is proved to be within this share of the best possible
+  // Where nothing is found within the time limit, a search without one decides whether anything fits; in problems of at
+  // most 20,000 nodes.
+  bool settle = false;
+  int threads = 1;  // 2: one searches while another raises the bound
+  double gap = 0;   // stop as soon as the cost is proved to be within this share of the best possible
   std::function<void(const PlanProgress&)> progress = {};  // called now and then, from the calling thread only
   std::stop_token cancel = {};                             // ends the search early; the best so far is returned
 };
@@ -279,8 +282,9 @@ struct PlanResult {
   std::int64_t budget = 0;
   std::int64_t peak = 0;           // of the schedule
   std::int64_t keep_all_peak = 0;  // of the base order without recomputing
-  /// The smallest for which a schedule and its layout were found. Where nothing fits, and there are at most 4,000 nodes
-  /// and no time limit, one byte less is refused.
+  bool is_decided = true;          // false: nothing was found in the time given, which need not mean that nothing fits
+  /// The smallest for which a schedule and its layout were found. Where nothing fits and there is no time limit, one
+  /// byte less is refused; except in problems of more than 4,000 nodes that are no chains.
   std::int64_t min_budget = 0;
   std::int64_t min_budget_bound = 0;  // below this none exists; equal to min_budget: that is exact
   double cost = 0;

@@ -77,7 +77,7 @@ void write_files(const PlanCommand& command, const PlanResult& r) {
 // The smallest budget, which a plan that fits has not looked for. That search takes time of its own where time is
 // limited, and minutes where there are very many nodes: then it is what was found on the way.
 void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options) {
-  if (!r || std::isfinite(options.time_limit) || problem.node_count() > 4000) return;
+  if (!r || std::isfinite(options.time_limit) || problem.node_count() > 20'000) return;
   options.budget = 0;
   r.min_budget = solve(problem, options).min_budget;
 }
@@ -93,7 +93,8 @@ PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOp
   return r;
 }
 
-PlanResult plan_problem(const Problem& problem, const PlanOptions& options) {
+PlanResult plan_problem(const Problem& problem, PlanOptions options) {
+  options.settle = true;
   PlanResult r = solve(problem, options);
   name_smallest(r, problem, options);
   return r;

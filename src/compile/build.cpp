@@ -113,7 +113,7 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
 }
 
 PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options) {
-  constexpr int most_nodes = 4000;  // with more it would take minutes
+  constexpr int most_nodes = 20'000;  // with more it would take minutes
   if (problem.node_count() > most_nodes) return solve(problem, options);
   PlanResult fits = solve(estimated, {.budget = options.budget,
                                       .solvers = options.solvers,

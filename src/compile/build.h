@@ -20,7 +20,7 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 
 /// A plan for the problem. Whether one fits is decided by the same problem with costs that are the same in every run,
 /// without a time limit: neither a busy machine nor a lucky search changes which budgets are refused. Problems of more
-/// than 4,000 nodes are only searched within the options' limits.
+/// than 20,000 nodes are only searched within the options' limits.
 PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options);
 
 /// A plan and its instructions; throws NoScheduleFits.

@@ -29,8 +29,11 @@ std::string PlanResult::why() const {
                                                           : fmt::format("between {} and {}", least, most);
     std::string given = format_bytes(budget);
     if (given == most && budget != min_budget) given = fmt::format("{} bytes", budget);
-    return fmt::format("no schedule fits {}: the smallest budget is {} ({} bytes would do), reached at '{}' ({})",
-                       given, smallest, min_budget, where, split);
+    std::string how = budget < min_budget_bound ? ""
+                      : is_decided              ? " as far as was searched"
+                                                : fmt::format(" as far as was searched in {:.2g} s", seconds);
+    return fmt::format("no schedule fits {}{}: the smallest budget is {} ({} bytes would do), reached at '{}' ({})",
+                       given, how, smallest, min_budget, where, split);
   }
   if (binding.node < 0) return "everything fits: nothing needs to be recomputed";
   return fmt::format(

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <future>
+#include <memory>
 
 #include "base/error.h"
 #include "plan/calm.h"
@@ -48,20 +49,25 @@ class Planner {
   Planner(const Problem& problem, const PlanOptions& options)
       : problem_(problem), options_(options), deadline_(options), aligned_(problem.aligned(options.alignment)) {}
 
+  // What fits is decided by searches for any plan at all, which count moves and not seconds, so that the answer is the
+  // same however hard and with whatever luck a good plan is sought. Within a time limit what is found fits, too.
   PlanResult solve() const {
-    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
-    solving.run();
-    if (solving.best()) return finish(with_smallest(solving, tightened(*solving.best())));
-    // The tightest plan there is decides. Without a time limit it does not depend on the budget, so that the smallest
-    // budget that is named is one that does.
-    if (is_timed() || options_.budget == 0) return fall_back(solving, solving);
-    Solving tightest(aligned_, options_for(0), placer(0));
-    tightest.run();
-    return fall_back(solving, tightest);
+    if (is_timed()) return solve_in_time();
+    Decision decision = decide(options_.budget);
+    if (!decision.found) return fall_back();
+    if (std::isinf(options_.gap)) return finish(with_smallest(*decision.solving, tightened(*decision.found)));
+    return solve_fitting(*decision.found);
   }
 
  private:
+  struct Decision {
+    std::unique_ptr<Solving> solving;
+    std::optional<Planned> found;
+  };
+
   bool is_timed() const { return std::isfinite(options_.time_limit); }
+  // Where a search takes minutes, only what takes little time in proportion to the nodes is tried to decide what fits.
+  bool is_large() const { return problem_.node_count() > 4000; }
   bool is_aligned() const { return options_.alignment == 1 || aligned_ == problem_; }
 
   // By how much less the sizes given may need than the aligned ones: the last value need not fill its last multiple.
@@ -174,60 +180,126 @@ class Planner {
     return plan;
   }
 
+  // With the smallest budget that is known to do. Without a time limit a lucky search does not count.
   PlanResult with_smallest(const Solving& solving, const Planned& plan) const {
     PlanResult result = solving.result(plan);
     result.min_budget = result.layout_bytes;
     if (solving.lowest().verdict.peak < result.peak)
       result.min_budget = std::min(result.min_budget, place(solving.lowest().schedule, unlimited).bytes);
+    bool is_known = is_timed() || result.min_budget >= options_.budget || decide(result.min_budget).found;
+    if (!is_known) result.min_budget = options_.budget;
     return result;
   }
 
-  PlanResult fall_back(const Solving& solving, const Solving& tightest) const {
+  PlanResult solve_in_time() const {
+    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
+    solving.run();
+    if (solving.best()) return finish(with_smallest(solving, tightened(*solving.best())));
+    Planned lowest{solving.lowest(), place(solving.lowest().schedule, unlimited)};
+    return lowest.placed.bytes <= options_.budget ? finish(solving.result(lowest)) : refused(solving, lowest);
+  }
+
+  // The best plan for a budget that does: what is known, if that is all.
+  PlanResult solve_fitting(const Planned& known) const {
+    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
+    solving.run();
+    return finish(with_smallest(solving, tightened(solving.best().value_or(known))));
+  }
+
+  // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is
+  // one that does.
+  PlanResult fall_back() const {
+    Solving tightest(aligned_, options_for(0), placer(0));
+    tightest.run_without_raising();
     std::int64_t bound = tightest.result(std::nullopt).min_budget_bound - slack();
     Planned lowest = smallest({tightest.lowest(), place(tightest.lowest().schedule, unlimited)}, bound);
-    bool fits = lowest.placed.bytes <= options_.budget;
-    PlanResult result = fits ? solving.result(lowest) : tightest.result(std::nullopt);
+    if (lowest.placed.bytes > options_.budget) return refused(tightest, lowest);
+    if (!std::isinf(options_.gap)) return solve_fitting(lowest);
+    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
+    solving.prove_first_bound();
+    return finish(with_smallest(solving, lowest));
+  }
+
+  PlanResult refused(const Solving& solving, const Planned& lowest) const {
+    PlanResult result = solving.result(std::nullopt);
     result.min_budget = lowest.placed.bytes;
-    result.min_budget_bound = std::max(result.min_budget_bound, solving.result(std::nullopt).min_budget_bound);
-    return finish(std::move(result));
+    result = finish(std::move(result));
+    result.is_decided = !is_timed() || options_.budget < result.min_budget_bound;
+    return result;
   }
 
-  std::optional<Planned> search(std::int64_t budget, double gap) const {
+  // Whether there is a plan for the budget: the first that fits is enough.
+  Decision decide(std::int64_t budget) const {
+    Decision decision = search(budget, quick_solvers(), {});
+    if (decision.found || !decision.solving->is_decided_by_order() || !may_reorder()) return decision;
+    Decision reordered = search(budget, {"order_search"}, {});
+    return reordered.found ? std::move(reordered) : std::move(decision);
+  }
+
+  // Less than a plan that is known needs. An order that was found is searched on from; the base order is left only
+  // where nothing else is left to ask.
+  std::optional<Planned> improve(const Planned& known, std::int64_t budget) const {
+    const Schedule& start = known.judged.schedule;
+    if (is_large()) return decide(budget).found;
+    if (std::optional<Planned> found = search(budget, near_solvers(), start).found) return found;
+    if (plan::is_base_order(aligned_, start) || !may_reorder()) return {};
+    return search(budget, {"order_search"}, start).found;
+  }
+
+  // Descents do not look at the budget: what they find is known before anything is refused.
+  std::vector<std::string> quick_solvers() const {
+    if (is_large()) return {"keep_all", "segments", "chain_dp"};
+    return {"keep_all", "segments", "chain_dp", "min_cut", "exact", "ruin_and_recreate"};
+  }
+  static std::vector<std::string> near_solvers() { return {"chain_dp", "min_cut", "ruin_and_recreate"}; }
+
+  // Some of the solvers that were chosen, until something fits.
+  Decision search(std::int64_t budget, const std::vector<std::string>& some, std::optional<Schedule> start) const {
     PlanOptions options = options_for(budget);
-    options.gap = gap;
-    Solving solving(aligned_, options, placer(budget));
-    solving.run_without_raising();
-    return solving.best();
+    auto is_chosen = [&](const std::string& name) {
+      return options_.solvers.empty() || std::ranges::find(options_.solvers, name) != options_.solvers.end();
+    };
+    options.solvers.clear();
+    std::ranges::copy_if(some, std::back_inserter(options.solvers), is_chosen);
+    if (options.solvers.empty()) options.solvers = {"keep_all"};
+    if (start) options.start = std::move(start);
+    bool is_order = some.size() == 1;
+    options.gap = is_order ? 0 : std::numeric_limits<double>::infinity();
+    Decision decision{std::make_unique<Solving>(aligned_, options, placer(budget)), {}};
+    decision.solving->run_without_raising();
+    decision.found = decision.solving->best();
+    return decision;
   }
 
-  // A plan for the budget: the first that fits is enough, but only a search like that for a user's budget says that
-  // there is none. Its layout, which only had to fit, is as low as it can be had.
-  std::optional<Planned> any_plan(std::int64_t budget) const {
-    std::optional<Planned> found = search(budget, std::numeric_limits<double>::infinity());
-    if (!found) found = search(budget, 0);
-    if (!found) return found;
-    Placed lower = place(found->judged.schedule, unlimited);
-    if (lower.bytes < found->placed.bytes) plan::move_to(aligned_, std::move(lower), *found);
+  // A layout that only had to fit, as low as it can be had.
+  Planned lowered(Planned found) const {
+    Placed lower = place(found.judged.schedule, unlimited);
+    if (lower.bytes < found.placed.bytes) plan::move_to(aligned_, std::move(lower), found);
     return found;
   }
 
   // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. What
-  // is asked does not depend on the budget given, so that the one named is found again. In problems of very many nodes
-  // each question would take minutes.
+  // is asked does not depend on the budget given, so that the one named is found again. Large problems whose tightest
+  // plan is far from the bound are left with that: no solver that is quick enough knows how to plan them.
   Planned smallest(Planned lowest, std::int64_t bound) const {
-    if (problem_.node_count() > 4000) return lowest;
-    std::int64_t refused = bound - 1, less = 1;
+    if (is_large() && lowest.placed.bytes > bound + bound / 4) return lowest;
+    auto little = [&] { return std::max<std::int64_t>(1, lowest.placed.bytes / 256); };
+    std::int64_t refused = bound - 1, less = std::clamp<std::int64_t>(lowest.placed.bytes - bound, 1, 2 * little());
     while (lowest.placed.bytes > std::max(options_.budget, refused + 1) && !deadline_.is_over()) {
       std::int64_t budget = std::max(refused + 1, lowest.placed.bytes - less);
-      std::optional<Planned> found = any_plan(budget);
-      if (!found && less == 1) break;
-      if (found) lowest = std::move(*found);
+      bool is_last = budget + 1 == lowest.placed.bytes;
+      std::optional<Planned> found = is_last ? decide(budget).found : improve(lowest, budget);
+      if (!found && is_last) break;
+      if (found) lowest = lowered(std::move(*found));
       if (!found) refused = budget;
       if (lowest.placed.bytes <= refused)
         refused = bound - 1;  // a larger budget was refused, and this one found by luck
       // Ever larger steps, then halves of what is left between, and one of a byte at the end.
-      std::int64_t left = lowest.placed.bytes - refused, little = lowest.placed.bytes / 4096;
-      less = std::max<std::int64_t>(1, std::min(found ? 16 * less : left > little ? left : 1, left / 2));
+      std::int64_t left = lowest.placed.bytes - refused;
+      less = std::max<std::int64_t>(1, std::min(found             ? 2 * std::max(less, little())
+                                                : left > little() ? left
+                                                                  : 1,
+                                                left / 2));
     }
     return lowest;
   }
@@ -252,12 +324,25 @@ class Planner {
   mutable std::uint64_t calm_seed_ = options_.seed;
 };
 
+// What a search without a time limit says, after so many seconds with one. Any plan will do.
+PlanResult settled(const Problem& problem, PlanOptions options, double seconds) {
+  options.time_limit = std::numeric_limits<double>::infinity();
+  options.gap = std::numeric_limits<double>::infinity();
+  PlanResult result = Planner(problem, options).solve();
+  result.seconds += seconds;
+  return result;
+}
+
 }  // namespace
 
 PlanResult solve(const Problem& problem, const PlanOptions& options) {
   check(options);
   bool is_empty = problem.node_count() == 0;
   PlanResult result = is_empty ? empty_result(problem, options) : Planner(problem, options).solve();
+  constexpr int most_nodes = 20'000;  // with more it takes many minutes
+  bool is_open = !result && !result.is_decided && !options.cancel.stop_requested();
+  if (is_open && options.settle && problem.node_count() <= most_nodes)
+    result = settled(problem, options, result.seconds);
   result.problem = std::make_shared<const Problem>(problem);
   return result;
 }

@@ -35,17 +35,6 @@ void describe_peak(const Problem& problem, const Judged& judged, PlanResult& res
                              format_bytes(node.scratch));
 }
 
-// Whether the first runs of the schedule are in base order.
-bool is_base_order(const Problem& problem, const Schedule& schedule) {
-  int next = 0;
-  for (Step step : schedule.steps) {
-    if (step.kind != Step::Kind::run || step.id < next) continue;
-    if (step.id > next) return false;
-    ++next;
-  }
-  return next == problem.node_count();
-}
-
 Binding binding_of(const Model& model, const Certificate::Bound& bound, std::int64_t budget, bool any_order) {
   Binding binding;
   if (bound.node < 0) return binding;
@@ -61,6 +50,16 @@ Binding binding_of(const Model& model, const Certificate::Bound& bound, std::int
 constexpr int branches = 300;  // cuts spent on raising the bound of each binding moment
 
 }  // namespace
+
+bool is_base_order(const Problem& problem, const Schedule& schedule) {
+  int next = 0;
+  for (Step step : schedule.steps) {
+    if (step.kind != Step::Kind::run || step.id < next) continue;
+    if (step.id > next) return false;
+    ++next;
+  }
+  return next == problem.node_count();
+}
 
 Solving::Solving(const Problem& problem, const PlanOptions& options, Placer placer)
     : problem_(problem),
@@ -80,6 +79,12 @@ void Solving::prove_first_bound() {
 void Solving::run_without_raising() {
   prove_first_bound();
   search();
+}
+
+bool Solving::is_decided_by_order() const {
+  double apart = certificate_.this_order.extra - certificate_.any_order.extra;
+  return certificate_.least_budget <= options_.budget &&
+         (certificate_.least_budget_this_order > options_.budget || apart > 0.02 * model_.base_cost);
 }
 
 void Solving::run() {

@@ -29,6 +29,10 @@ class Solving {
   void run();
   /// The same plan without a proof of how good it is, which takes most of the time of short searches.
   void run_without_raising();
+  /// The proof alone; nothing is searched for.
+  void prove_first_bound();
+  /// Whether the bound says that other orders than the base order do with much less.
+  bool is_decided_by_order() const;
   /// The cheapest plan found whose layout fits.
   const std::optional<Planned>& best() const { return portfolio_.best(); }
   const Judged& lowest() const { return portfolio_.lowest(); }
@@ -38,7 +42,6 @@ class Solving {
  private:
   double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
   void tell(std::string_view solver) const;
-  void prove_first_bound();
   void search();
   void raise_then_search(bool is_hopeless);
   void search_beside_raising();
@@ -54,5 +57,8 @@ class Solving {
   SharedBound proved_;
   std::atomic<bool> is_done_ = false;
 };
+
+/// Whether the first runs of the schedule are in base order.
+bool is_base_order(const Problem& problem, const Schedule& schedule);
 
 }  // namespace reprise::plan

@@ -48,6 +48,18 @@ TEST(LargeProblem, OfTwoThousandNodesIsPlannedWithoutATimeLimit) {
   EXPECT_LT(result.overhead(), 0.5);
 }
 
+TEST(LargeProblem, OfALongChainIsRefusedAByteBelowTheSmallestBudget) {
+  Problem p = training_graph(4400);
+  const double any = std::numeric_limits<double>::infinity();
+  PlanResult nothing = solve(p, {.budget = 1, .gap = any});
+  ASSERT_FALSE(nothing);
+  PlanResult smallest = solve(p, {.budget = nothing.min_budget, .gap = any});
+  expect_honest(p, smallest);
+  PlanResult less = solve(p, {.budget = nothing.min_budget - 1, .gap = any});
+  EXPECT_FALSE(less);
+  EXPECT_EQ(less.min_budget, nothing.min_budget);
+}
+
 // The limit is far above what it takes: the first plan that is within half of the best possible ends the search.
 TEST(LargeProblem, OfFiftyThousandTrainingNodesIsPlanned) {
 #ifdef __SANITIZE_ADDRESS__

@@ -32,6 +32,29 @@ TEST(Solve, SaysWhatWouldFitWhenNothingDoes) {
   EXPECT_NE(result.why().find("'c' (inputs 30 B, outputs 5 B, scratch 3 B)"), std::string::npos) << result.why();
 }
 
+TEST(Solve, SaysThatNothingWasFoundInTimeUnlessItIsToSettleThat) {
+  Problem p;
+  auto x = p.add({"x", 100, 1});
+  auto y = p.add({"y", 5, 1}, {x});
+  auto large = p.add({"large", 100, 1}, {y});
+  auto small = p.add({"small", 5, 1}, {large});
+  p.output(p.add({"z", 5, 1}, {x, small}));  // x is better made again
+  PlanOptions options{.budget = 0};
+  const std::int64_t smallest = solve(p, options).min_budget;
+  options.budget = smallest;
+  options.time_limit = 0;
+  PlanResult hasty = solve(p, options);
+  ASSERT_FALSE(hasty);
+  EXPECT_FALSE(hasty.is_decided);
+  EXPECT_NE(hasty.why().find("was found in"), std::string::npos) << hasty.why();
+  options.settle = true;
+  EXPECT_TRUE(solve(p, options));
+  options.budget = smallest - 1;
+  PlanResult less = solve(p, options);
+  EXPECT_FALSE(less);
+  EXPECT_TRUE(less.is_decided);
+}
+
 TEST(Solve, AnswersForAnEmptyProblem) {
   Problem p;
   p.resident(7);
