@@ -46,7 +46,7 @@ TEST(Solve, SaysThatNothingWasFoundInTimeUnlessItIsToSettleThat) {
   PlanResult hasty = solve(p, options);
   ASSERT_FALSE(hasty);
   EXPECT_FALSE(hasty.is_decided);
-  EXPECT_NE(hasty.why().find("was found in"), std::string::npos) << hasty.why();
+  EXPECT_NE(hasty.why().find("as far as was searched in"), std::string::npos) << hasty.why();
   options.settle = true;
   EXPECT_TRUE(solve(p, options));
   options.budget = smallest - 1;
