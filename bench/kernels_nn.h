@@ -266,11 +266,23 @@ inline PreparedOp our_conv(const ConvCase& c, int pass) {
 inline void bench_convolution() {
   fmt::print(
       "convolution, f32, row-major in and out: ours against the better of oneDNN's plain and converted layouts\n");
-  const ConvCase cases[] = {{"stem 7x7/2", 4, 3, 224, 64, 7, 2},        {"64ch 56 3x3", 4, 64, 56, 64, 3, 1},
-                            {"128ch 28 3x3", 4, 128, 28, 128, 3, 1},    {"256ch 14 3x3", 4, 256, 14, 256, 3, 1},
-                            {"512ch 7 3x3", 4, 512, 7, 512, 3, 1},      {"64to256 56 1x1", 4, 64, 56, 256, 1, 1},
-                            {"128ch 28 1x1/2", 4, 128, 28, 256, 1, 2},  {"32ch 128 3x3", 2, 32, 128, 32, 3, 1},
-                            {"depthwise 64ch", 4, 64, 56, 64, 3, 1, 64}};
+  const ConvCase cases[] = {{"stem 7x7/2", 4, 3, 224, 64, 7, 2},
+                            {"64ch 56 3x3", 4, 64, 56, 64, 3, 1},
+                            {"128ch 28 3x3", 4, 128, 28, 128, 3, 1},
+                            {"256ch 14 3x3", 4, 256, 14, 256, 3, 1},
+                            {"512ch 7 3x3", 4, 512, 7, 512, 3, 1},
+                            {"64to256 56 1x1", 4, 64, 56, 256, 1, 1},
+                            {"128ch 28 1x1/2", 4, 128, 28, 256, 1, 2},
+                            {"32ch 128 3x3", 2, 32, 128, 32, 3, 1},
+                            {"depthwise 64ch", 4, 64, 56, 64, 3, 1, 64},
+                            // Large batches, which go through in chunks.
+                            {"x32 stem 7x7/2", 32, 3, 224, 64, 7, 2},
+                            {"x32 64ch 56 3x3", 32, 64, 56, 64, 3, 1},
+                            {"x32 128ch 28 3x3", 32, 128, 28, 128, 3, 1},
+                            {"x32 256ch 14 3x3", 32, 256, 14, 256, 3, 1},
+                            {"x32 128ch 28 1x1/2", 32, 128, 28, 256, 1, 2},
+                            {"x4 64ch 224 3x3", 4, 64, 224, 64, 3, 1},
+                            {"x16 depthwise 96ch", 16, 96, 112, 96, 3, 1, 96}};
   for (const ConvCase& c : cases)
     for (int pass = 0; pass < 3; ++pass) {
       PreparedOp ours = our_conv(c, pass);

@@ -150,7 +150,7 @@ void batch_norm(const BatchNorm& p, const T* x, const T* w, const T* b, T* y, T*
   detail::for_channels<T>(p, channel, block);
 }
 
-/// dx, dw, db from x, the channels' statistics and dy.
+/// dx, dw, db from x, the channels' statistics and dy; dx may be x or dy.
 template <class T>
 void batch_norm_grad(const BatchNorm& p, const T* x, const T* w, const T* mean, const T* variance, const T* dy, T* dx,
                      T* dw, T* db) {

@@ -114,6 +114,7 @@ const Op batch_norm_table[] = {
        return gradient_of_expression(c, dy, gradient_expression);
      },
      .cost = per_element<16>,
+     .may_overwrite = 1 | 16,
      .examples = "f32[2,3,4] f32[3] f32[3] f32[3]{0.5..2} f32[2,3,4] epsilon=1e-5; f32[4,3] f32[3] f32[3] "
                  "f32[3]{0.5..2} f32[4,3] "
                  "epsilon=1e-3",

@@ -89,6 +89,46 @@ TEST(Convolution, AgreesWithTheNaiveLoopsOnBlocksOfChannels) {
     }
 }
 
+// 11 pictures of about 1 MiB: chunks of 6 and 5.
+ConvSizes many_pictures(std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
+  std::int64_t size = 128 / stride;
+  return {{11, 8, 128, 128},
+          {8, 8 / groups, kernel, kernel},
+          {11, 8, size, size},
+          {stride, stride},
+          {1, 1},
+          {kernel / 2, kernel / 2},
+          {(kernel - 1) / 2, (kernel - 1) / 2},
+          groups};
+}
+
+TEST(Convolution, ChunksOfPicturesAgreeWithTheNaiveLoops) {
+  RandomData random(8);
+  for (const ConvSizes& s : {many_pictures(3, 1, 1), many_pictures(3, 1, 8), many_pictures(1, 2, 1)})
+    for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
+      compare(random, pass, s);
+}
+
+TEST(Convolution, ScratchMemoryDoesNotGrowWithTheBatch) {
+  auto scratch = [](ConvPass pass, std::int64_t n, std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
+    std::int64_t pad = kernel / 2, size = (56 + 2 * pad - kernel) / stride + 1;
+    ConvSizes s{{n, 64, 56, 56},
+                {64, 64 / groups, kernel, kernel},
+                {n, 64, size, size},
+                {stride, stride},
+                {1, 1},
+                {pad, pad},
+                {pad, pad},
+                groups};
+    return prepare_convolution_f32(pass, s, false).scratch_bytes;
+  };
+  for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
+    for (auto [kernel, stride, groups] : {std::array{3, 1, 1}, {3, 2, 1}, {1, 1, 1}, {1, 2, 1}, {3, 1, 64}}) {
+      SCOPED_TRACE(::testing::Message() << kernel << " taps, stride " << stride << ", groups " << groups);
+      EXPECT_LE(scratch(pass, 256, kernel, stride, groups), scratch(pass, 32, kernel, stride, groups) * 5 / 4);
+    }
+}
+
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 void compare_in_f64(RandomData& random, ConvPass pass, const ConvSizes& sizes) {
