@@ -19,6 +19,10 @@
 
 namespace reprise {
 
+/// What the nodes of a file may take besides its own size where a command is told no budget in bytes: room for 18,000
+/// of the smallest.
+inline constexpr std::int64_t onnx_usual_budget = std::int64_t{128} << 20;
+
 /// How a file becomes a model.
 struct OnnxOptions {
   std::int64_t batch = 0;  // samples; 0: what the file says, or 8 where it leaves that open
@@ -31,7 +35,7 @@ struct OnnxOptions {
   std::int64_t classes = 0;         // the last layer is made anew, with so many outputs; 0: it stays
   nn::Seed seed = 1;                // of that layer and of dropout
   /// Bytes that training may take, where they are known: a file whose nodes alone would take more than these and its
-  /// own size is refused before they do.
+  /// own size is refused before they do. 0: only what no model has is refused, which may take hundreds of megabytes.
   std::int64_t budget = 0;
 };
 

@@ -22,8 +22,8 @@ struct ModelCommand {
   bool estimate = false;
   std::string profile;
   NetworkWords network = {};
-  std::string disk = {};    // a folder
-  std::int64_t budget = 0;  // bytes, where they are known before the model is
+  std::string disk = {};                    // a folder
+  std::int64_t budget = onnx_usual_budget;  // bytes that an ONNX file is read within
 };
 
 /// Adds all of these but the model's name.

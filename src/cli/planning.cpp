@@ -53,7 +53,7 @@ double base_cost_of(const Problem& problem) {
 Check is_budget() { return check(budget_error, "SIZE"); }
 
 std::int64_t known_bytes(const std::string& budget) {
-  return budget.empty() || budget.find('%') != std::string::npos ? 0 : parse_bytes(budget);
+  return budget.empty() || budget.find('%') != std::string::npos ? onnx_usual_budget : parse_bytes(budget);
 }
 
 void add_planning_options(CLI::App& verb, PlanningOptions& options) {

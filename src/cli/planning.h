@@ -25,7 +25,7 @@ struct PlanningOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   bool json = false;
-  std::int64_t known_budget = 0;  // bytes; 0: not known before the problem is
+  std::int64_t known_budget = onnx_usual_budget;  // bytes, for the nodes of an ONNX file
 };
 
 /// The problem, and how to search.
@@ -34,7 +34,7 @@ void add_planning_options(CLI::App& verb, PlanningOptions& options);
 void add_search_options(CLI::App& verb, PlanningOptions& options);
 /// Says whether a text is a budget such as 512MiB, 2GB or 50%.
 Check is_budget();
-/// Its bytes; 0 where it is a share of what is not known yet.
+/// Its bytes, which an ONNX file is read within; the usual ones where it is a share of what is not known yet, or none.
 std::int64_t known_bytes(const std::string& budget);
 
 /// The model that `file` names.

@@ -81,13 +81,10 @@ void write_files(const SweepCommand& command, const std::vector<PlanResult>& cur
                command.html);
 }
 
-// The largest; 0 where one of them is a share, or none is given.
+// The largest.
 std::int64_t known_budget(const std::vector<std::string>& budgets) {
-  std::int64_t most = 0;
-  for (const std::string& text : budgets) {
-    if (known_bytes(text) == 0) return 0;
-    most = std::max(most, known_bytes(text));
-  }
+  std::int64_t most = known_bytes(budgets.empty() ? std::string() : budgets[0]);
+  for (const std::string& text : budgets) most = std::max(most, known_bytes(text));
   return most;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "onnx/wire.h"
+#include "reprise/onnx.h"
 
 namespace reprise::onnx {
 namespace {
@@ -82,10 +83,12 @@ std::int64_t room_within(const SourceFile& file, std::int64_t budget) {
   std::int64_t size = file.file().bytes(), sum = all.read_bytes + all.recorded_bytes;
   std::int64_t room = std::max(always_there, budget > no_limit - size ? no_limit : size + budget);
   if (sum > room && all.nodes <= most_file_nodes)
-    file.reject(fmt::format(
-        "has {} nodes, and reading and recording it takes up to {} of memory: more than its own {} "
-        "and the budget of {}; a budget of {} would do ({} bytes)",
-        all.nodes, format_bytes(sum), format_bytes(size), format_bytes(budget), format_bytes(sum - size), sum - size));
+    file.reject(
+        fmt::format("has {} nodes, and reading and recording it takes up to {} of memory: more than its own {} "
+                    "and the budget of {}{}; a budget of {} would do ({} bytes)",
+                    all.nodes, format_bytes(sum), format_bytes(size), format_bytes(budget),
+                    budget == onnx_usual_budget ? " (which stands in where none is given in bytes)" : "",
+                    format_bytes(sum - size), sum - size));
   return room - all.read_bytes;
 }
 

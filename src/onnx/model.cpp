@@ -216,7 +216,7 @@ class FileModel {
       if (static_cast<std::int64_t>(weights_.size()) * trained_bytes > document_->room)
         fail(
             "[onnx] '{}' has more than {} tensors of weights, all that there is memory for within the budget: take a "
-            "larger one",
+            "larger one in bytes",
             document_->path, weights_.size());
       weights_.emplace(t.name, parameter(t, role == Role::trained));
       parameters_.push_back({t.name, weights_.at(t.name)});

@@ -103,7 +103,7 @@ void Recording::check_size(const Value& value) const {
   if (most < most_recorded)
     fail(
         "[onnx] the graph grows past {} operations, all that there is memory for within the budget: take a larger "
-        "one, train a part of it, or on shorter sequences",
+        "one in bytes, train a part of it, or on shorter sequences",
         most);
   fail("[onnx] the graph grows past {} operations: train a part of it, or on shorter sequences", most);
 }
@@ -111,8 +111,10 @@ void Recording::check_size(const Value& value) const {
 void Recording::hold(std::int64_t bytes) {
   held_bytes_ += bytes;
   if (held_bytes_ > document_.room)
-    fail("[onnx] '{}' has constants of more than {}, all that there is memory for within the budget: take a larger one",
-         document_.path, format_bytes(document_.room));
+    fail(
+        "[onnx] '{}' has constants of more than {}, all that there is memory for within the budget: take a larger one "
+        "in bytes",
+        document_.path, format_bytes(document_.room));
 }
 
 void Recording::miss(const std::string& op, const std::string& node, const std::string& why) {

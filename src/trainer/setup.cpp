@@ -182,7 +182,7 @@ void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i) {
 
 std::int64_t known_bytes(const TrainerOptions& options) {
   if (options.budget == "auto") return available_memory() / 10 * 9;
-  return options.budget.find('%') == std::string::npos ? parse_bytes(options.budget) : 0;
+  return options.budget.find('%') == std::string::npos ? parse_bytes(options.budget) : onnx_usual_budget;
 }
 
 Samples load_data(const Recipe& recipe, std::int64_t budget) {

@@ -16,7 +16,8 @@ struct Samples : data::Dataset {
 /// Copies sample i's x, as such bytes, to its places in the tensors of a batch.
 void place_parts(const void* x, std::span<const Tensor> batch, std::int64_t i);
 
-/// The bytes of a budget; 0 where it is a share of what is not known yet. An ONNX file is read within them.
+/// The bytes of a budget, which an ONNX file is read within; the usual ones where it is a share of what is not known
+/// yet.
 std::int64_t known_bytes(const TrainerOptions& options);
 
 /// The samples, in the shape the model takes.

@@ -102,6 +102,23 @@ TEST_F(OnnxCommand, AFileOfManyNodesTakesNoMoreThanItsSizeAndTheBudget) {
     EXPECT_LT(peak(path), least + static_cast<std::int64_t>(std::filesystem::file_size(path)) + budget);
 }
 
+TEST_F(OnnxCommand, AFileOfManyNodesIsRefusedWhereNoBudgetIsGivenInBytes) {
+  std::string few = write("few.onnx", chain_of(2)), some = write("some.onnx", chain_of(12'000)),
+              many = write("many.onnx", chain_of(90'000));
+  std::int64_t least = peak_of({"inspect", few, "--loss", "sum"}).first;
+  for (const auto& [path, wanted] : {std::pair{some, 0}, {many, 1}}) {
+    auto [peak, status] = peak_of({"inspect", path, "--loss", "sum"});
+    EXPECT_EQ(status, wanted);
+    EXPECT_LT(peak, least + static_cast<std::int64_t>(std::filesystem::file_size(path)) + onnx_usual_budget);
+  }
+  for (const std::string& command : {"plan " + many + " --budget 50%", "sweep " + many, "bench " + many}) {
+    Outcome refused = complaint(command + " --loss sum");
+    EXPECT_EQ(refused.status, 1) << command;
+    EXPECT_TRUE(holds(refused.output, " and the budget of 128.0 MiB (which stands in where none is given in bytes); "))
+        << refused.output;
+  }
+}
+
 // An op is timed on arrays of its own, which go before the next one's come.
 TEST_F(OnnxCommand, PlanningTakesTheMemoryOfOneOpAtATime) {
   auto peak = [&](const char* times) {
