@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `reprise grad` on networks that PyTorch exports in training mode, at full size with random weights, with
 PyTorch's own loss (within 1e-5) and gradients (within 1e-3 of the largest element of each), at a budget of 100 % and of 40 %
-of what an unlimited run takes, which must be equal bit for bit. Two networks have no schedule within 40 %, whatever the batch:
-what one of their ops reads, writes and works on at once is more (see ONE_OP_NEEDS_MORE). They are compared at the smallest
-budget that has one, which is printed.
+of what an unlimited run takes, which must be equal bit for bit. Where one op reads and writes more than 40 % of a batch's share,
+the batch is worked through in parts (see PARTS), with both budgets: 100 % is then still what the whole batch takes at once.
 A gradient that is zero but for rounding (the bias before a batch norm, the bias of attention's keys) is compared with a
 millionth of the largest gradient of all.
 
@@ -17,7 +16,6 @@ within 1e-6. In f32 they are compared with other weights of their batch norms, w
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -30,9 +28,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/o
 import networks  # noqa: E402
 
 
-# By the planner's bounds for a training step, each further picture adds at least 50 % (resnet18) and 83 % (vgg16) of what it adds
-# to an unlimited run.
-ONE_OP_NEEDS_MORE = {"resnet18", "vgg16"}
+# What comes in and goes out of VGG-16's second convolution is 42 % of what a picture takes in all.
+PARTS = {"vgg16": 16}
 
 
 def run(*command):
@@ -40,25 +37,26 @@ def run(*command):
     return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None, done.stderr
 
 
-def gradients_within(reprise, folder, case, budget):
-    """What it printed and wrote; where no schedule fits, the smallest budget in bytes that has one."""
+def gradients_within(reprise, folder, case, budget, parts=1):
+    """What it printed and wrote; nothing where no schedule fits, which is said."""
     out = os.path.join(folder, f"grads{budget.strip('%')}.npz")
     command = [reprise, "grad", os.path.join(folder, "net.onnx"), "--inputs", os.path.join(folder, "in.npz"), "--loss", case.loss,
-               "--out", out, "--json", "--budget", budget]
+               "--out", out, "--json", "--budget", budget, "--accumulate", str(parts)]
     status, result, said = run(*command)
     if status == 3:
-        return None, re.search(r"smallest budget is .*?\((\d+) bytes\)", said).group(1)
+        print(said, end="", flush=True)
+        return None
     if status != 0:
         sys.exit(f"{' '.join(command)} failed with status {status}:\n{said}")
-    return (result, np.load(out)), budget
+    return result, np.load(out)
 
 
 def distance(a, b, floor):
     return float(np.abs(a - b).max() / max(np.abs(b).max(), floor))
 
 
-def compare(case, ours):
-    loss, theirs = networks.gradients(case)
+def compare(case, ours, parts=1):
+    loss, theirs = networks.gradients(case, parts)
     floor = 1e-3 * max(np.abs(g).max() for g in theirs.values())  # 1e-3 of that is a millionth of the largest
     rows = [(distance(ours[name], theirs[name], floor), name) for name in ours.files if name != "loss"]
     missing = len({id(p) for p in case.network.parameters()}) - len(rows)
@@ -73,7 +71,7 @@ def apart_in_f64(reprise, name):
     case.inputs, case.target = {k: in_f64(v) for k, v in case.inputs.items()}, in_f64(case.target)
     with tempfile.TemporaryDirectory() as folder:
         write(case, folder)
-        (_, ours), _ = gradients_within(reprise, folder, case, "100%")
+        _, ours = gradients_within(reprise, folder, case, "100%")
         return max(compare(case, ours)[1])[0]
 
 
@@ -88,20 +86,22 @@ def check(reprise, name):
     with tempfile.TemporaryDirectory() as folder:
         write(case, folder)
         size = os.path.getsize(os.path.join(folder, "net.onnx"))
-        (all_memory, ours), _ = gradients_within(reprise, folder, case, "100%")
-        less, smallest = gradients_within(reprise, folder, case, "40%")
-        if less is None and name not in ONE_OP_NEEDS_MORE:
-            print(f"{name:13} has no schedule within 40 %: the smallest budget is {smallest} bytes: WRONG", flush=True)
-            return False
+        all_memory, ours = gradients_within(reprise, folder, case, "100%")
+        parts, whole = PARTS.get(name, 1), all_memory["budget_bytes"]
+        if parts > 1:
+            all_memory, ours = gradients_within(reprise, folder, case, str(whole), parts)
+        less = gradients_within(reprise, folder, case, "40%" if parts == 1 else str(whole * 2 // 5), parts)
         if less is None:
-            less, _ = gradients_within(reprise, folder, case, smallest)
+            print(f"{name:13} has no schedule within 40 %: WRONG", flush=True)
+            return False
         equal = all(np.array_equal(ours[key], less[1][key]) for key in ours.files)
-        loss, rows, missing = compare(case, ours)
-    peak, budget, whole = less[0]["measured_peak_bytes"], less[0]["budget_bytes"], all_memory["budget_bytes"]
+        loss, rows, missing = compare(case, ours, parts)
+    peak, budget = less[0]["measured_peak_bytes"], less[0]["budget_bytes"]
     ok = loss <= 1e-5 and max(rows)[0] <= 1e-3 and exact <= 1e-6 and equal and peak <= budget and missing == 0
     print(f"{name:13} {size / 2**20:6.1f} MiB, {len(rows)} gradients: loss {loss:.1e} apart, gradients {max(rows)[0]:.1e} at most "
           f"({max(rows)[1]}){f', in f64 {exact:.1e}' if exact else ''}; {100 * budget / whole:.0f} % of {whole / 2**20:.1f} MiB "
-          f"{'equal' if equal else 'DIFFERS'}, {less[0]['recomputed']} recomputed: {'ok' if ok else 'WRONG'}", flush=True)
+          f"{f'in {parts} parts ' if parts > 1 else ''}{'equal' if equal else 'DIFFERS'}, {less[0]['recomputed']} recomputed: "
+          f"{'ok' if ok else 'WRONG'}", flush=True)
     return ok
 
 

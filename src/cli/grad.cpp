@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,13 +15,14 @@
 #include "cli/planning.h"
 #include "cli/verbs.h"
 #include "reprise/io.h"
+#include "train/parts.h"
 #include "train/session.h"
 
 namespace reprise::cli {
 namespace {
 
 struct GradCommand {
-  std::string model, inputs, out, budget = "100%";
+  std::string model, inputs, out, budget = "100%", accumulate = "1";
   NetworkWords network;
   std::uint64_t seed = 1;
   int threads = 0;
@@ -78,18 +80,29 @@ std::vector<Tensor> batch_of(const GradCommand& command, const BuiltInModel& mod
   return batch;
 }
 
-// The loss, then the gradients; `names` is told which. Running statistics stay as they are.
-Graph gradient_graph(const BuiltInModel& model, std::vector<std::string>& names) {
-  names.clear();
+std::vector<std::string> trained_names(const BuiltInModel& model) {
+  std::vector<std::string> names;
+  for (const nn::Named& p : model.parameters)
+    if (p.parameter.trainable()) names.push_back(p.name);
+  return names;
+}
+
+// The loss, then the gradients, of a batch worked through in parts. Running statistics stay as they are.
+Graph gradient_graph(const BuiltInModel& model, int parts) {
   Graph graph = trace(
-      [&](const Values& v) -> Values {
-        Value loss = model.loss(v)[0];
-        Values wrt;
-        for (const nn::Named& p : model.parameters)
-          if (p.parameter.trainable()) names.push_back(p.name), wrt.push_back(p.parameter.in(loss));
-        Values all = gradients(loss, wrt);
-        all.insert(all.begin(), loss);
-        return all;
+      [&](const Values& batch) -> Values {
+        Value total;
+        Values sums;
+        for (int i = 0; i < parts; ++i) {
+          Value loss = loss_of_part("grad", model.loss, part_of_batch("grad", batch, parts, i), parts);
+          Values wrt;
+          for (const nn::Named& p : model.parameters)
+            if (p.parameter.trainable()) wrt.push_back(p.parameter.in(loss));
+          add_to(sums, gradients(loss, wrt));
+          total = i == 0 ? loss : total + loss;
+        }
+        sums.insert(sums.begin(), total);
+        return sums;
       },
       model.batch);
   graph.updates.clear();
@@ -100,6 +113,7 @@ struct Gradients {
   io::NamedTensors tensors;  // the loss last
   std::int64_t budget = 0, measured_peak = 0;
   std::int64_t parameters = 0;
+  int parts = 1;
   PlanResult plan;
 };
 
@@ -109,14 +123,6 @@ CompileOptions compile_options(const GradCommand& command) {
   return options;
 }
 
-// Bytes for everything: the arena, and what is held beside it, the inputs as they were read and constants.
-std::int64_t budget_of(const GradCommand& command, const Prepared& prepared, std::int64_t beside) {
-  std::int64_t whole = 0;
-  if (command.budget.find('%') != std::string::npos)
-    whole = build(prepared, compile_options(command)).program->arena_bytes + beside;
-  return parse_bytes(command.budget, whole);
-}
-
 [[noreturn]] void fail_whole(std::int64_t budget, std::int64_t smallest, std::int64_t beside) {
   throw NoScheduleFits(fmt::format("no schedule fits {}: the smallest budget is {} ({} bytes), of which {} are the "
                                    "inputs and constants",
@@ -124,10 +130,38 @@ std::int64_t budget_of(const GradCommand& command, const Prepared& prepared, std
                        smallest);
 }
 
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+// The budget is for everything: the arena, and what is held beside it, the inputs as they were read and constants.
+Built built_in(int parts, const GradCommand& command, const BuiltInModel& model, std::int64_t budget, Effort effort) {
+  CompileOptions options = compile_options(command);
+  Prepared prepared = prepare(gradient_graph(model, parts), options);
+  std::int64_t beside = memory_use().live_bytes;
+  if (budget != no_limit) options.budget = std::max<std::int64_t>(1, budget - beside);
+  try {
+    return build(std::move(prepared), options, effort);
+  } catch (const NoScheduleFits& e) {
+    fail_whole(budget, e.smallest_budget + beside, beside);
+  }
+}
+
+// In as many parts as the command says, or as run fastest.
+BuiltInParts built(const GradCommand& command, const BuiltInModel& model, std::int64_t budget) {
+  auto build_in = [&](int parts, Effort effort) { return built_in(parts, command, model, budget, effort); };
+  if (int parts = parts_of(command.accumulate); parts > 0) return {build_in(parts, Effort::settle), parts};
+  const Shape& first = model.batch[0].shape;
+  return build_fastest(first.rank() == 0 ? 1 : first[0], build_in);
+}
+
+std::int64_t budget_of(const GradCommand& command, const BuiltInModel& model) {
+  if (command.budget.find('%') == std::string::npos) return parse_bytes(command.budget);
+  BuiltInParts free = built(command, model, no_limit);
+  return parse_bytes(command.budget, free.built.program->arena_bytes + memory_use().live_bytes);
+}
+
 // The arena's tensors are written as they lie there: results are held once.
 Gradients computed(const GradCommand& command, Session& session) {
   std::vector<Tensor> batch;
-  std::vector<std::string> names;
   Gradients result;
   BuiltInModel model;
   {
@@ -135,21 +169,18 @@ Gradients computed(const GradCommand& command, Session& session) {
     model = model_of(command, arrays);
     batch = batch_of(command, model, arrays);
   }
-  CompileOptions options = compile_options(command);
-  Prepared prepared = prepare(gradient_graph(model, names), options);
   result.parameters = model.parameter_count();
-  std::int64_t beside = memory_use().live_bytes;
-  result.budget = budget_of(command, prepared, beside);
-  options.budget = std::max<std::int64_t>(1, result.budget - beside);
-  try {
-    session.choose("", [&] { return build(std::move(prepared), options); });
-  } catch (const NoScheduleFits& e) {
-    fail_whole(result.budget, e.smallest_budget + beside, beside);
-  }
+  result.budget = budget_of(command, model);
+  session.choose("", [&] {
+    BuiltInParts chosen = built(command, model, result.budget);
+    result.parts = chosen.parts;
+    return std::move(chosen.built);
+  });
   reset_memory_peak();
   Executor& executor = session.executor();
   write_inputs(executor, batch);
   executor.run();
+  std::vector<std::string> names = trained_names(model);
   for (std::size_t i = 0; i < names.size(); ++i) result.tensors.emplace_back(names[i], executor.output(i + 1));
   result.tensors.emplace_back("loss", executor.output(0));
   result.plan = session.plan("grad");
@@ -164,6 +195,7 @@ void print(const GradCommand& command, const Gradients& r) {
                                    {"loss", loss},
                                    {"parameters", r.parameters},
                                    {"gradients", r.tensors.size() - 1},
+                                   {"parts", r.parts},
                                    {"budget_bytes", r.budget},
                                    {"measured_peak_bytes", r.measured_peak},
                                    {"planned_peak_bytes", r.plan.peak},
@@ -174,8 +206,9 @@ void print(const GradCommand& command, const Gradients& r) {
   }
   fmt::print("loss {:.9g}; {} gradients of {} parameters{}\n", loss, r.tensors.size() - 1, r.parameters,
              command.out.empty() ? "" : fmt::format(" in '{}'", command.out));
-  fmt::print("  budget {}, took {}; {} of {} values recomputed\n", format_bytes(r.budget),
-             format_bytes(r.measured_peak), r.plan.recomputed, r.plan.value_count);
+  fmt::print("  budget {}, took {}; {} of {} values recomputed{}\n", format_bytes(r.budget),
+             format_bytes(r.measured_peak), r.plan.recomputed, r.plan.value_count,
+             r.parts > 1 ? fmt::format("; the batch was worked through in {} parts", r.parts) : "");
 }
 
 Status run_grad(const GradCommand& command) try {
@@ -208,6 +241,9 @@ std::function<Status()> add_grad(CLI::App& verb) {
   add_option(verb, "--budget", command->budget,
              "Bytes for everything: 512MiB, 2GB, or 50% of what an unlimited run needs",
              {.check = is_budget(), .shows_default = true});
+  add_option(verb, "--accumulate", command->accumulate,
+             "Work through the batch in so many parts, or auto: as many as run fastest within the budget",
+             {.check = is_parts()});
   add_network_options(verb, command->network);
   add_option(verb, "--seed", command->seed, "Seed of dropout, where the model has any");
   add_option(verb, "--threads", command->threads, "Threads that compute; all cores if left out",
@@ -221,6 +257,7 @@ std::function<Status()> add_grad(CLI::App& verb) {
       "Examples:\n"
       "  reprise grad net.onnx --inputs in.npz --loss cross_entropy --out grads.npz\n"
       "  reprise grad net.onnx --inputs in.npz --loss mse --out grads.npz --budget 40% --json\n"
+      "  reprise grad net.onnx --inputs in.npz --loss mse --out grads.npz --budget 2GB --accumulate auto\n"
       "In Python: numpy.savez('in.npz', x=images, target=labels). The network runs once in training mode; the file\n"
       "is not changed, and gradients have the same bits within any budget. The status is 3 if nothing fits.");
   return [command] { return run_grad(*command); };

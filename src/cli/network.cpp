@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "cli/cli.h"
 
 namespace reprise::cli {
@@ -25,6 +27,19 @@ Check is_shape() {
 }
 
 }  // namespace
+
+Check is_parts() {
+  return check(
+      [](const std::string& text) -> std::string {
+        int count = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+        bool is_count = error == std::errc() && end == text.data() + text.size() && count >= 1;
+        return is_count || text == "auto" ? "" : fmt::format("'{}' is neither a number of parts nor auto", text);
+      },
+      "N|auto");
+}
+
+int parts_of(const std::string& text) { return text == "auto" ? 0 : std::stoi(text); }
 
 void add_network_options(CLI::App& verb, NetworkWords& words) {
   add_option(verb, "--loss", words.loss,

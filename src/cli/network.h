@@ -18,6 +18,9 @@ struct NetworkWords {
 
 /// Adds --loss, --output, --classes, --shape, --freeze and --train.
 void add_network_options(CLI::App& verb, NetworkWords& words);
+/// A number of parts to work through a batch in, or auto, which is 0.
+Check is_parts();
+int parts_of(const std::string& text);
 /// WrongCommand where a built-in model is told what only ONNX files can be.
 void expect_words_for(const std::string& model, const NetworkWords& words);
 

@@ -40,17 +40,6 @@ Check is_share() {
       "SHARE");
 }
 
-Check is_parts() {
-  return check(
-      [](const std::string& text) -> std::string {
-        int count = 0;
-        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-        bool is_count = error == std::errc() && end == text.data() + text.size() && count >= 1;
-        return is_count || text == "auto" ? "" : fmt::format("'{}' is neither a number of parts nor auto", text);
-      },
-      "N|auto");
-}
-
 void add_run_options(CLI::App& verb, TrainCommand& c) {
   add_option(
       verb, "--budget", c.budget,
@@ -244,7 +233,7 @@ TrainerOptions trainer_options(const TrainCommand& c, const std::optional<Resuma
   if (!c.out.empty() && !is_onnx_path(r.model))
     throw WrongCommand(fmt::format(
         "--out writes the ONNX file that was trained, and '{}' is none: --weights-out writes weights", r.model));
-  int parts = c.accumulate.empty() || c.accumulate == "auto" ? 0 : std::stoi(c.accumulate);
+  int parts = c.accumulate.empty() ? 0 : parts_of(c.accumulate);
   merge.fixed("--accumulate", !c.accumulate.empty() && !(from && parts == 0), parts, r.accumulate);
   Merge::free(c.lr > 0, c.lr, r.lr);
   Merge::free(!c.schedule.empty(), c.schedule, r.schedule);

@@ -158,10 +158,10 @@ class FileModel {
     Network::Hooks hooks{
         .initializer = [&](const std::string& name) { return initializer(name, any); },
         .statistic = [&](const std::string& name, const Value& next) { update(name, next); },
-        .dropout_key = [&](const std::string&) { return fold_in(key_.in(any), dropouts++); },
+        .dropout_key = [&](const std::string&) { return fold_in(dropout_key(any), dropouts++); },
     };
     Value output = bound_network.record(cast_inputs, hooks, training)[0];
-    if (dropouts > 0) key_.update(fold_in(key_.in(any), -1));
+    if (dropouts > 0 && !is_updated(key_.in(any))) key_.update(fold_in(key_.in(any), -1));
     return output;
   }
 
@@ -224,6 +224,16 @@ class FileModel {
     bool has_dropout = std::ranges::any_of(document_->nodes, [](const Node& n) { return n.op == "Dropout"; });
     key_ = nn::Parameter(random_key(static_cast<std::int64_t>(options_.seed)), false);
     if (has_dropout) parameters_.push_back({"dropout.key", key_});
+  }
+
+  static bool is_updated(const Value& state) {
+    return std::ranges::any_of(state.graph()->updates, [&](const Update& u) { return u.input == state.ref().node; });
+  }
+
+  // Later parts of a batch draw numbers of their own.
+  Value dropout_key(const Value& any) const {
+    Value key = key_.in(any);
+    return is_updated(key) ? fold_in(key, any.ref().node) : key;
   }
 
   Value initializer(const std::string& name, const Value& any) const {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/guard.h"
 #include "train/name_step.h"
+#include "train/parts.h"
 
 namespace reprise {
 namespace {
@@ -19,19 +20,13 @@ class StepRecorder {
     Value total, rate;
     Values slopes, counts;
     for (int i = 0; i < parts_; ++i) {
-      Value y = loss_of(part(batch, i));
+      Value y = loss_of_part("train_step", step_.loss, part_of_batch("train_step", batch, parts_, i), parts_);
       if (options_.check_finite != FiniteCheck::off) counts.push_back(count_not_finite(y));
       // Here, before the gradients, so that updates need not wait for all of them.
       if (options_.check_finite == FiniteCheck::loss && i == parts_ - 1) rate = guarded(counts, step_.rate.in(y));
       name_forward(*y.graph(), step_);
       std::int32_t forward_end = y.graph()->size();
-      Values more = gradients(y, parameters(y, i));
-      for (std::size_t k = 0; k < more.size(); ++k) {
-        if (i == 0)
-          slopes.push_back(more[k]);
-        else
-          slopes[k] = slopes[k] + more[k];
-      }
+      add_to(slopes, gradients(y, parameters(y, i)));
       total = i == 0 ? y : total + y;
       name_backward(*y.graph(), forward_end);
     }
@@ -47,31 +42,6 @@ class StepRecorder {
   }
 
  private:
-  Values part(const Values& batch, int i) const {
-    if (parts_ == 1) return batch;
-    Values rows;
-    for (const Value& v : batch) {
-      std::int64_t size = v.rank() == 0 ? 0 : v.shape()[0] / parts_;
-      if (size == 0 || v.shape()[0] % parts_ != 0)
-        fail("[train_step] a batch of {} cannot be worked through in {} equal parts", to_string(v.type()), parts_);
-      rows.push_back(slice(v, 0, i * size, (i + 1) * size));
-    }
-    return rows;
-  }
-
-  Value loss_of(const Values& batch) const {
-    Values outputs = step_.loss(batch);
-    if (outputs.size() != 1 || !outputs[0] || outputs[0].rank() != 0 || !is_float(outputs[0].dtype()))
-      fail("[train_step] the loss must be one float scalar: {}",
-           outputs.size() == 1 && outputs[0] ? "it is " + to_string(outputs[0].type()) + ", take its mean or sum"
-                                             : "the function gives " + std::to_string(outputs.size()) + " values");
-    if (parts_ > 1 && !outputs[0].graph()->updates.empty())
-      fail(
-          "[train_step] a layer updates itself from the batch it sees (batch norm does): parts of the batch would give "
-          "another result than the whole, so it cannot be trained with .accumulate");
-    return parts_ == 1 ? outputs[0] : outputs[0] * (1.0 / parts_);
-  }
-
   // Those that the loss depends on are in its graph by now; the others are not trained.
   Values parameters(const Value& y, int i) {
     if (i == 0)

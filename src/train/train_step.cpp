@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/guard.h"
+#include "train/parts.h"
 #include "train/record_step.h"
 #include "train/session.h"
 
@@ -86,26 +87,11 @@ struct TrainStep::Impl {
     return build(prepared(batch, count), session.options(), effort);
   }
 
-  // Parts are tried by doubling; once one fits, more of them only add work as soon as they stop helping. Where none
-  // does, the one that comes nearest is tried harder.
   Built fastest(std::span<const Type> batch) {
     std::int64_t size = batch.empty() || batch[0].shape.rank() == 0 ? 1 : batch[0].shape[0];
-    std::optional<Built> best;
-    int best_parts = 1, nearest = 1;
-    std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-    for (int count = 1; count <= size && size % count == 0; count *= 2) {
-      try {
-        Built next = built(batch, count, Effort::limited);
-        if (best && next.plan.cost >= best->plan.cost) break;
-        best = std::move(next);
-        best_parts = count;
-      } catch (const NoScheduleFits& e) {
-        if (e.smallest_budget < smallest) nearest = count, smallest = e.smallest_budget;
-      }
-    }
-    if (!best) return built(batch, nearest);
-    parts[key] = best_parts;
-    return std::move(*best);
+    BuiltInParts best = build_fastest(size, [&](int count, Effort effort) { return built(batch, count, effort); });
+    parts[key] = best.parts;
+    return std::move(best.built);
   }
 
   double run(std::span<const Tensor> batch) {

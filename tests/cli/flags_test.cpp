@@ -39,6 +39,7 @@ constexpr Row rows[] = {
     {"grad", "--budget", "OnnxCommand.GradHasTheSameBitsWithinLessMemoryAndSaysWhenNothingFits"},
     {"grad", "--train --freeze --threads --seed --time-limit --loss-output --shape --classes",
      "OnnxCommand.GradTakesEveryWord"},
+    {"grad", "--accumulate", "OnnxCommand.GradWorksThroughTheBatchInParts"},
     {"grad", "--json", "OnnxCommand.GradWritesTheLossAndAGradientForEveryParameter"},
     {"inspect", "--batch --optimizer --loss --loss-output --shape --train --freeze --classes --json",
      "OnnxCommand.InspectShowsWhatStandsInAFileAndWhatTrains"},

@@ -174,6 +174,34 @@ TEST_F(OnnxCommand, GradHasTheSameBitsWithinLessMemoryAndSaysWhenNothingFits) {
   EXPECT_EQ(complaint(grad("vgg", "--budget " + std::to_string(enough))).status, 0) << none.output;
 }
 
+TEST_F(OnnxCommand, GradWorksThroughTheBatchInParts) {
+  json whole = object_of(grad("vgg", "--out " + in("whole.npz")));
+  json parts = object_of(grad("vgg", "--accumulate 3 --out " + in("parts.npz")));
+  EXPECT_EQ(whole["parts"], 1);
+  EXPECT_EQ(parts["parts"], 3);
+  EXPECT_LT(parts["measured_peak_bytes"], whole["measured_peak_bytes"]);
+  io::NamedTensors summed = io::load_npz(in("parts.npz"));
+  for (const auto& [name, tensor] : io::load_npz(in("whole.npz"))) {
+    std::vector<float> a = tensor.to_vector<float>(), b = array_in(summed, name).to_vector<float>();
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << name;
+  }
+  object_of(grad("vgg", "--accumulate 3 --budget 95% --out " + in("less.npz")));
+  io::NamedTensors less = io::load_npz(in("less.npz"));
+  for (const auto& [name, tensor] : summed) EXPECT_TRUE(same_bits(tensor, array_in(less, name))) << name;
+  EXPECT_EQ(object_of(grad("vgg", "--accumulate auto"))["parts"], 1);
+}
+
+TEST_F(OnnxCommand, GradSaysWhyABatchCannotBeWorkedThroughInParts) {
+  Outcome uneven = complaint(grad("vgg", "--accumulate 2")), norm = complaint(grad("resnet", "--accumulate 3"));
+  EXPECT_EQ(uneven.status, 1);
+  EXPECT_TRUE(holds(uneven.output, "cannot be worked through in 2 equal parts")) << uneven.output;
+  EXPECT_EQ(norm.status, 1);
+  EXPECT_TRUE(holds(norm.output, "a layer updates itself from the batch it sees (batch norm does)")) << norm.output;
+  Outcome none = complaint(grad("vgg", "--accumulate 0"));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_TRUE(holds(none.output, "neither a number of parts nor auto")) << none.output;
+}
+
 TEST_F(OnnxCommand, GradTakesEveryWord) {
   json one =
       object_of(grad("vgg", "--train '10.*' --freeze 10.bias --threads 1 --seed 3 --time-limit 1 --loss-output y"));

@@ -156,6 +156,16 @@ TEST_F(OnnxModel, DropsOtherElementsEachStepAndNoneOnValidation) {
   EXPECT_EQ(validation.run(x)[0].item(), 1);
 }
 
+TEST_F(OnnxModel, DropsOtherElementsInEachPartOfABatch) {
+  BuiltInModel model = onnx_model(file("d.onnx", with_dropout()), {.batch = 2});
+  model.rule = optim::Sgd{{.lr = 1e-30}}.rule();
+  TrainStep step(model.loss, model.parameters, model.rule, {.accumulate = 2, .measure = false});
+  std::vector<Tensor> x = {Tensor::full({DType::f32, {2, 64}}, 1)};
+  bool has_odd_count = false;  // one mask for both parts would keep an even number of elements
+  for (int i = 0; i < 8; ++i) has_odd_count = std::lround(step.run(x) * 64) % 2 == 1 || has_odd_count;
+  EXPECT_TRUE(has_odd_count);
+}
+
 TEST_F(OnnxModel, RefusesWhatTheFileDoesNotHave) {
   std::string path = file("c.onnx", classifier());
   auto refuses = [&](const OnnxOptions& options, const std::string& words) {

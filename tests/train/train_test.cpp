@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reprise/train.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/random.h"
@@ -197,6 +200,20 @@ TEST(TrainStep, ChoosesAsManyPartsAsTheBudgetNeeds) {
   TrainStep tight(s.loss, s.parameters, s.rule, {.budget = ample.arena_bytes() / 2, .accumulate = 0, .measure = false});
   tight.run(s.batch);
   EXPECT_GT(tight.parts(), 1);
+}
+
+TEST(TrainStep, PartsOfABatchDropOutOnTheirOwn) {
+  nn::Parameter w(Tensor{1});
+  nn::Dropout drop(0.5, 3);
+  Function loss = [=](const Values& v) -> Values { return {mean(drop(v[0]) * w.in(v[0]))}; };
+  Tensor ones = Tensor::full({DType::f32, {2, 64}}, 1);
+  TrainStep step(loss, {{"w", w}, {"key", drop.key}}, optim::Sgd{{.lr = 1e-9}}.rule(),
+                 {.accumulate = 2, .measure = false});
+  std::set<double> losses;
+  for (int i = 0; i < 8; ++i) losses.insert(step(ones));
+  EXPECT_GT(losses.size(), 3U) << "each step has masks of its own";
+  bool has_odd_count = std::ranges::any_of(losses, [](double kept) { return std::lround(kept * 64) % 2 == 1; });
+  EXPECT_TRUE(has_odd_count) << "one mask for both parts would keep an even number of elements";
 }
 
 TEST(TrainStep, SaysWhyBatchNormCannotBeTrainedInParts) {
