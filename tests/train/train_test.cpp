@@ -123,10 +123,11 @@ TEST(TrainStep, FrozenParametersStayAndGiveTheSameBits) {
 }
 
 struct WithBatchNorm {
-  nn::Conv a{2, 6, {3, 3}, {.pads = {1}}, false, 1}, b{6, 2, {3, 3}, {.pads = {1}}, false, 2};
-  nn::BatchNorm norm{6};
-  Value operator()(const Value& x) const { return b(relu(norm(a(x)))); }
-  nn::Fields fields() { return reprise::fields("a", a, "norm", norm, "b", b); }
+  nn::Conv a{2, 6, {3, 3}, {.pads = {1}}, false, 1}, b{6, 6, {3, 3}, {.pads = {1}}, false, 2},
+      c{6, 2, {3, 3}, {.pads = {1}}, false, 3};
+  nn::BatchNorm norm{6}, second{6};
+  Value operator()(const Value& x) const { return c(relu(second(b(relu(norm(a(x))))))); }
+  nn::Fields fields() { return reprise::fields("a", a, "norm", norm, "b", b, "second", second, "c", c); }
 };
 
 TEST(TrainStep, RunningStatisticsChangeOnceAStep) {
