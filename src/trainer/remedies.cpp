@@ -62,14 +62,23 @@ class Trials {
     return model_for(recipe, data_, known_bytes(options_)).parameter_count();
   }
 
+  // A run checks gradients if that fits, else the loss alone; either may need a few bytes less.
   Remedy plan(const Trial& trial) const {
+    if (options_.check_finite) return plan(trial, *options_.check_finite);
+    Remedy remedy = plan(trial, FiniteCheck::loss);
+    bool is_near = !remedy.fits && remedy.smallest - budget_ <= budget_ / 1000;
+    return is_near ? plan(trial, FiniteCheck::gradients) : remedy;
+  }
+
+ private:
+  Remedy plan(const Trial& trial, FiniteCheck check) const {
     BuiltInModel model = model_for(trial.recipe, data_, known_bytes(options_));
     std::int64_t size = model.batch[0].shape[0];
     TrainStep step(model.loss, model.parameters, model.rule,
                    {.accumulate = trial.recipe.accumulate,
                     .clip_norm = trial.recipe.clip_norm,
                     .clip_value = trial.recipe.clip_value,
-                    .check_finite = options_.check_finite.value_or(FiniteCheck::loss)});
+                    .check_finite = check});
     std::int64_t data = data_.bytes;
     for (const Type& type : model.batch) data += type.bytes();
     CompileOptions o{.budget = std::max<std::int64_t>(1, budget_ - data), .measure = false};
@@ -81,7 +90,6 @@ class Trials {
     return {trial.change, note_of(trial, r), r.min_budget + data, r.feasible, per_sample};
   }
 
- private:
   static std::string note_of(const Trial& trial, const PlanResult& plan) {
     if (!trial.uses_disk || !plan) return trial.note;
     return fmt::format("moves {} a step to disk and back", format_bytes(paged_bytes(plan)));
