@@ -254,11 +254,11 @@ class SkippingConvolution {
   std::int64_t picked_bytes_;
 };
 
-// How many pictures go through at once: those whose operands take a few MiB, which stay in a cache between a reorder
-// and its use, and no less than the weights, which every chunk meets anew. Where nothing is converted, all.
+// How many pictures go through at once: those whose operands take some MiB, enough for threads to meet seldom, and no
+// less than the weights, which every chunk meets anew. Where nothing is converted, all.
 std::int64_t pictures_at_once(const ConvSizes& s, ConvPass pass) {
   if (plain_wins(s, pass) && !skips(s, pass)) return s.x[0];
-  constexpr std::int64_t chunk_bytes = 4 << 20;
+  constexpr std::int64_t chunk_bytes = 16 << 20;
   std::int64_t wanted = std::max(chunk_bytes, 4 * s.weight.elements()), all = 4 * (s.x.elements() + s.y.elements());
   std::int64_t chunks = std::max<std::int64_t>(1, all / wanted);
   return (s.x[0] + chunks - 1) / chunks;
