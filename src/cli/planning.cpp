@@ -76,7 +76,7 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
              {.check = positive()});
   add_option(verb, "--iterations", options.iterations, "Moves each search may try", {.check = not_negative()});
   add_option(verb, "--seed", options.seed, "Seed of the searches");
-  add_option(verb, "--threads", options.threads, "2: one searches while the other raises the bound",
+  add_option(verb, "--threads", options.threads, "2: the second raises the bound and, with a time limit, searches too",
              {.check = between(1, 64)});
   add_network_options(verb, options.network);
   add_flag(verb, "--json", options.json, "Print JSON on standard output and nothing else there");
