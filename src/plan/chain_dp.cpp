@@ -13,6 +13,7 @@
 // Fronts depend on the numbers of the blocks alone, so ranges of blocks that are alike, one by one, share theirs: a
 // uniform chain of L blocks has O(L) fronts instead of O(L²).
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/index.h"
@@ -110,19 +111,20 @@ class Program {
     return true;
   }
 
-  /// The lowest peak there is.
+  /// The lowest peak there is, at whatever cost.
   std::int64_t lowest() const { return front(0, count_).front().bytes + held_bytes_; }
 
-  /// The node runs of the cheapest within the budget, and of the one with the lowest peak.
-  std::vector<std::vector<int>> runs() const {
-    const Front& front = this->front(0, count_);
-    std::vector<std::vector<int>> found;
-    for (std::size_t point : {std::size_t{0}, front.size() - 1}) {
-      if (point == 0 && !found.empty()) continue;
-      std::vector<int> nodes;
-      emit(0, count_, point, nodes);
-      found.push_back(std::move(nodes));
-    }
+  bool fits(double dearest) const {
+    const Point& point = front(0, count_)[first_below(dearest)];
+    return point.bytes <= budget_ && point.cost <= dearest;
+  }
+
+  /// The node runs of the one with the lowest peak that is not too dear, and of the cheapest within the budget.
+  std::vector<std::vector<int>> runs(double dearest) const {
+    std::size_t low = first_below(dearest), cheapest = front(0, count_).size() - 1;
+    std::vector<std::vector<int>> found(low == cheapest ? 1 : 2);
+    emit(0, count_, low, found.front());
+    if (low != cheapest) emit(0, count_, cheapest, found.back());
     return found;
   }
 
@@ -133,6 +135,13 @@ class Program {
     std::vector<ChainBlock> blocks;
     for (std::size_t k = 0; k < chain.blocks.size(); ++k) blocks.push_back(build_block(problem, chain, k));
     return blocks;
+  }
+
+  std::size_t first_below(double dearest) const {
+    const Front& front = this->front(0, count_);
+    std::size_t k = 0;
+    while (k + 1 < front.size() && front[k].cost > dearest) ++k;
+    return k;
   }
 
   const Front& front(int i, int j) const { return fronts_[at(ranges_.number(i, j))]; }
@@ -261,14 +270,21 @@ class Program {
   Front points_, merged_;
 };
 
+// The last percents of a long chain's memory take dozens of times its cost, and a list of runs that takes more memory
+// than they save.
+double dearest_of_use(const Model& model) {
+  return model.node_count() > 4000 ? 5 * model.base_cost : std::numeric_limits<double>::infinity();
+}
+
 void offer_runs(const Attempt& attempt, const Chain& chain, Best& best) {
   if (chain.blocks.size() < 2) return;
   Program program(attempt.problem, chain);
   if (!program.solve(attempt.options.budget, attempt.deadline)) return;
   // Where nothing fits, the cheapest of the lowest there are: parts may take what the whole takes.
-  bool fits = program.lowest() <= attempt.options.budget;
-  if (!fits && !program.solve(program.lowest(), attempt.deadline)) return;
-  for (const std::vector<int>& runs : program.runs()) best.offer(with_drops(attempt.problem, runs));
+  const double dearest = dearest_of_use(attempt.model);
+  const std::int64_t low = program.lowest(), enough = std::isinf(dearest) ? low : low + low / 4;
+  if (!program.fits(dearest) && !program.solve(enough, attempt.deadline)) return;
+  for (const std::vector<int>& runs : program.runs(dearest)) best.offer(with_drops(attempt.problem, runs));
 }
 
 }  // namespace
