@@ -116,11 +116,10 @@ void Solving::raise_then_search(bool is_hopeless) {
 // Raises in another thread. Without a time limit the search must not depend on when that happens, so it learns of it
 // only if there is one.
 void Solving::search_beside_raising() {
-  std::atomic<bool> is_raised = false;
-  portfolio_.has_free_core = [&] { return is_raised.load(); };
-  std::jthread raiser([&] {
+  portfolio_.has_free_core = [this] { return is_raised_.load(); };
+  std::jthread raiser([this] {
     raise_bound(options_.time_limit);
-    is_raised = true;
+    is_raised_ = true;
   });
   search();
   is_done_ = true;

@@ -55,7 +55,7 @@ class Solving {
   Portfolio portfolio_;
   Certificate certificate_, raised_;
   SharedBound proved_;
-  std::atomic<bool> is_done_ = false;
+  std::atomic<bool> is_done_ = false, is_raised_ = false;  // the search, the bound
 };
 
 /// Whether the first runs of the schedule are in base order.
