@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -75,9 +76,9 @@ void write_files(const PlanCommand& command, const PlanResult& r) {
 }
 
 // The smallest budget, which a plan that fits has not looked for. That search takes time of its own where time is
-// limited, and minutes where there are very many nodes: then it is what was found on the way.
-void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options) {
-  if (!r || std::isfinite(options.time_limit) || problem.node_count() > 20'000) return;
+// limited, and a minute or more where there are many nodes: then it is what was found on the way.
+void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options, int most_nodes) {
+  if (!r || std::isfinite(options.time_limit) || problem.node_count() > most_nodes) return;
   options.budget = 0;
   r.min_budget = solve(problem, options).min_budget;
 }
@@ -89,14 +90,14 @@ PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOp
   model.estimate = true;
   Problem estimated = problem_of_model(model);
   PlanResult r = settled(problem, estimated, options);
-  name_smallest(r, estimated, options);
+  name_smallest(r, estimated, options, 20'000);
   return r;
 }
 
 PlanResult plan_problem(const Problem& problem, PlanOptions options) {
   options.settle = true;
   PlanResult r = solve(problem, options);
-  name_smallest(r, problem, options);
+  name_smallest(r, problem, options, 1'000);
   return r;
 }
 
@@ -108,6 +109,8 @@ Status run_plan(PlanCommand command) {
   std::int64_t budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   PlanOptions options = plan_options(problem, command.planning, progress);
   options.budget = budget;
+  if (command.planning.time_limit > 0 && command.planning.iterations < 0)  // all of the time is for the search
+    options.iterations = std::numeric_limits<std::int32_t>::max();
   PlanResult r =
       is_model(command.planning.file) ? plan_model(command, problem, options) : plan_problem(problem, options);
   std::int64_t all_trained =
@@ -148,7 +151,7 @@ std::function<Status()> add_plan(CLI::App& verb) {
       "  reprise plan net.json --budget 50%                    half of what keeping everything takes\n"
       "  reprise plan net.json --budget 512MiB -o plan.json    and what to do, step by step\n"
       "  reprise plan net.json --budget 50% --html plan.html   and where every byte is, as a page\n"
-      "  reprise plan net.json --budget 2GB --time-limit 10 --threads 2 --json\n"
+      "  reprise plan net.json --budget 2GB --time-limit 10 --json\n"
       "  reprise plan resnet50 --budget 50%                    a training step of a built-in model\n"
       "  reprise plan net.onnx --budget 600MB --train 'fc.*'   one of an ONNX file, only its last layer trained\n"
       "The status is 3 if no schedule fits; the message then names the smallest budget that would do.\n"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.h"
 
@@ -72,9 +73,10 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
              {.check = is_solver(), .delimiter = ','});
   add_option(verb, "--without", options.without, "Use all solvers but these", {.check = is_solver(), .delimiter = ','});
   add_option(verb, "--time-limit", options.time_limit,
-             "Seconds to search; without it the moves are counted, and equal input gives equal output",
+             "Seconds to search, in two threads; without it the moves are counted, and equal input gives equal output",
              {.check = positive()});
-  add_option(verb, "--iterations", options.iterations, "Moves each search may try", {.check = not_negative()});
+  add_option(verb, "--iterations", options.iterations, "Moves each search may try; 20000 if left out",
+             {.check = not_negative()});
   add_option(verb, "--seed", options.seed, "Seed of the searches");
   add_option(verb, "--threads", options.threads, "2: the second raises the bound and, with a time limit, searches too",
              {.check = between(1, 64)});
@@ -98,12 +100,15 @@ Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
   return problem_of_model(model_command(options));
 }
 
+int search_threads(const PlanningOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return options.time_limit > 0 ? std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, 2) : 1;
+}
+
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress) {
-  PlanOptions plan{.solvers = options.solvers,
-                   .without = options.without,
-                   .seed = options.seed,
-                   .iterations = options.iterations,
-                   .threads = options.threads};
+  PlanOptions plan{
+      .solvers = options.solvers, .without = options.without, .seed = options.seed, .threads = search_threads(options)};
+  if (options.iterations >= 0) plan.iterations = options.iterations;
   if (options.time_limit > 0) plan.time_limit = options.time_limit;
   plan.progress = [&progress, limit = options.time_limit, base_cost = base_cost_of(problem)](const PlanProgress& now) {
     progress.show(words(now, base_cost), limit > 0 ? now.seconds / limit : -1);
@@ -137,9 +142,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const PlanningOptio
   if (!options.disk.empty()) settings.emplace_back("disk", options.disk);
   settings.emplace_back("solver", plan.solver);
   settings.emplace_back("seed", std::to_string(options.seed));
-  settings.emplace_back("threads", std::to_string(options.threads));
-  settings.emplace_back("search", options.time_limit > 0 ? fmt::format("{} s", options.time_limit)
-                                                         : fmt::format("{} moves", options.iterations));
+  settings.emplace_back("threads", std::to_string(search_threads(options)));
+  const std::int64_t moves = options.iterations >= 0 ? options.iterations : PlanOptions{}.iterations;
+  settings.emplace_back(
+      "search", options.time_limit > 0 ? fmt::format("{} s", options.time_limit) : fmt::format("{} moves", moves));
   settings.emplace_back("planned in", fmt::format("{:.2f} s", plan.seconds));
   return settings;
 }

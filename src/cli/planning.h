@@ -20,10 +20,10 @@ struct PlanningOptions {
   bool estimate = false;   // a model's times instead of measuring them
   std::string disk;        // a folder that a model's values may move to
   std::vector<std::string> solvers, without;
-  double time_limit = 0;  // seconds; 0: none
-  std::int64_t iterations = 20'000;
+  double time_limit = 0;         // seconds; 0: none
+  std::int64_t iterations = -1;  // -1: the usual number
   std::uint64_t seed = 1;
-  int threads = 1;
+  int threads = 0;  // 0: one, or two if time is limited
   bool json = false;
   std::int64_t known_budget = onnx_usual_budget;  // bytes, for the nodes of an ONNX file
 };
@@ -41,6 +41,8 @@ std::int64_t known_bytes(const std::string& budget);
 ModelCommand model_command(const PlanningOptions& options);
 /// The problem of the file, or of a training step of the model named.
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress);
+/// How many threads search.
+int search_threads(const PlanningOptions& options);
 /// The planner's options, telling of progress as it goes.
 PlanOptions plan_options(const Problem& problem, const PlanningOptions& options, Progress& progress);
 

@@ -119,7 +119,7 @@ PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions
                                       .solvers = options.solvers,
                                       .without = options.without,
                                       .alignment = options.alignment,
-                                      .iterations = options.iterations,
+                                      .iterations = std::min(options.iterations, PlanOptions{}.iterations),
                                       .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
                                       .progress = options.progress,
                                       .cancel = options.cancel});

@@ -112,7 +112,7 @@ void raise(Certificate& certificate, const Model& model, std::int64_t budget, in
       Moment moment(model, seed.node, scope);
       MomentBound root = best_price(moment, budget);
       if (root.is_infeasible) continue;
-      double extra = branch_and_bound(moment, budget, root, limit, should_stop);
+      double extra = branch_and_bound(moment, budget, root, limit, should_stop).extra;
       Certificate::Bound& bound = scope == Scope::this_order ? certificate.this_order : certificate.any_order;
       if (extra > bound.extra) bound = {extra, seed.node};
     }

@@ -30,7 +30,7 @@ class Descent {
       bool went_down = go_to(target);
       if (went_down) Annealer(timeline_, random_.bits()).tidy(target);
       if (timeline_.peak() < now) continue;  // tidying may give back what was won
-      if (step <= 1 || step <= now / 20'000) break;
+      if (step <= 1 || step <= now / precision()) break;
       step = std::max<std::int64_t>(1, step / 3);
     }
     if (!timeline_.is_valid()) return {};
@@ -40,6 +40,9 @@ class Descent {
  private:
   // A step takes milliseconds where there are ten thousand nodes.
   static constexpr int most_steps = 10'000;
+
+  // The last hundredth takes most of the time, and layouts lose more than that where there are many values.
+  int precision() const { return model_.node_count() > 1000 ? 100 : 20'000; }
 
   bool is_over() const { return steps_ > most_steps || attempt_.deadline.is_over(); }
 

@@ -375,7 +375,8 @@ class Search {
 std::vector<Schedule> solve_exact(const Attempt& attempt) {
   const Problem& problem = attempt.problem;
   if (problem.node_count() > most_nodes || problem.value_count() > most_values) return {};
-  Search search(attempt, 5 * attempt.options.iterations);
+  constexpr std::int64_t most_states = 1'000'000;  // some hundred megabytes
+  Search search(attempt, std::min(most_states, 5 * attempt.options.iterations));
   std::int64_t budget = attempt.options.budget;
   bool is_feasible = attempt.best_verdict.peak <= budget;
   double known = is_feasible ? attempt.best_verdict.cost : std::numeric_limits<double>::infinity();

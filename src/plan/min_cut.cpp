@@ -86,4 +86,19 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
   return found;
 }
 
+std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop) {
+  constexpr int branches = 300;  // cuts
+  std::vector<Schedule> found;
+  if (attempt.certificate.seeds.empty()) return found;
+  const Certificate::Seed& seed = attempt.certificate.seeds.front();
+  Moment moment(attempt.model, seed.node, Scope::this_order);
+  Branched branched = branch_and_bound(moment, attempt.options.budget, seed.bound, branches, should_stop);
+  for (const Moment::Choice& choice : branched.cheap) {
+    Timeline timeline(attempt.model);
+    Walk(timeline, seed.node, choice);
+    if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, attempt.model, timeline.events()));
+  }
+  return found;
+}
+
 }  // namespace reprise::plan

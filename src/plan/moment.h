@@ -87,8 +87,12 @@ struct MomentBound {
 };
 MomentBound best_price(Moment& moment, std::int64_t budget);
 
-/// Raises a moment's bound by branching on values the two choices around the best price disagree on.
-double branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& root, int node_limit,
-                        const std::function<bool()>& should_stop);
+/// What branching on the values that the two choices around the best price disagree on tells of a moment.
+struct Branched {
+  double extra = 0;                   // the bound, raised
+  std::vector<Moment::Choice> cheap;  // the cheapest choices seen that fit, the cheapest first; no two cost the same
+};
+Branched branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& root, int node_limit,
+                          const std::function<bool()>& should_stop);
 
 }  // namespace reprise::plan

@@ -33,14 +33,25 @@ int most_disputed(const Model& model, const MomentBound& bound, const Decisions&
   return best;
 }
 
+// Adds a choice to the few cheapest.
+void take(std::vector<Moment::Choice>& cheap, const Moment::Choice& choice) {
+  constexpr std::size_t most = 8;
+  auto place = std::ranges::lower_bound(cheap, choice.cost, {}, &Moment::Choice::cost);
+  if (place != cheap.end() && place->cost == choice.cost) return;
+  cheap.insert(place, choice);
+  if (cheap.size() > most) cheap.pop_back();
+}
+
 }  // namespace
 
-double branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& root, int node_limit,
-                        const std::function<bool()>& should_stop) {
+Branched branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& root, int node_limit,
+                          const std::function<bool()>& should_stop) {
+  Branched result;
   std::priority_queue<Open, std::vector<Open>, HigherFirst> open;
   double closed = forbidden;  // least bound of the branches that end with a choice that fits
   auto settle = [&](const MomentBound& bound, Decisions decisions, double floor) {
     if (bound.is_infeasible) return;
+    take(result.cheap, bound.fitting);
     double extra = std::max(floor, bound.extra);
     int branch_on = most_disputed(moment.model(), bound, decisions);
     bool is_exact = branch_on < 0 || bound.fitting.cost <= extra * (1 + 1e-9);
@@ -62,7 +73,8 @@ double branch_and_bound(Moment& moment, std::int64_t budget, const MomentBound& 
     }
   }
   double least = open.empty() ? closed : std::min(closed, open.top().extra);
-  return least >= forbidden ? root.extra : std::max(root.extra, least);
+  result.extra = least >= forbidden ? root.extra : std::max(root.extra, least);
+  return result;
 }
 
 }  // namespace reprise::plan

@@ -32,7 +32,7 @@ class Row {
     for (std::size_t k = at(first - moments_.begin()); k != none; k = moments_[k].next) {
       Moment moment(model_, moments_[k].node, scope_, end_of(moments_[k].next));
       MomentBound root = best_price(moment, budget_);
-      double extra = branch_and_bound(moment, budget_, root, limit, should_stop_);
+      double extra = branch_and_bound(moment, budget_, root, limit, should_stop_).extra;
       sum.extra += extra;
       if (extra > largest) sum.node = moments_[k].node;
       largest = std::max(largest, extra);

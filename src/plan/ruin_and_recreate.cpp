@@ -70,7 +70,10 @@ class Search {
     auto is_poor = [&] { return best_ ? !is_known && best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
     if (is_poor() && has_time) climb_down();
     if (is_poor() && has_time && is_timed) take_cuts();
-    if (best_) polish();
+    if (!best_) return;
+    start_ = *best_;
+    if (attempt_.round == 0 && attempt_.thread == 0) take_cheap_cuts();
+    polish();
   }
 
   std::vector<Schedule> found() const { return found_; }
@@ -148,19 +151,30 @@ class Search {
       if (should_stop()) return;
       for (const Schedule& cut : solve_min_cut(other)) {
         if (should_stop()) return;
-        take_from(cut);
+        take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 100, 300));
       }
     }
   }
 
-  void take_from(const Schedule& schedule) {
+  // The cheapest choice at one moment need not lead to the cheapest schedule: others nearly as cheap may need less
+  // repair elsewhere.
+  void take_cheap_cuts() {
+    auto over = attempt_.clock(0.15);
+    auto should_stop = [&] { return over() >= 1 || is_over(); };
+    for (const Schedule& cut : cheap_cuts(attempt_, should_stop)) {
+      if (should_stop()) return;
+      take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 40, 4 * model_.node_count()));
+    }
+  }
+
+  void take_from(const Schedule& schedule, std::int64_t iterations) {
     Timeline timeline(model_);
     std::optional<Items> items = items_of(model_, timeline, schedule);
     if (!items) return;
     fill(timeline, *items);
     if (!descend(timeline, budget())) return;
     Annealer::Limits polishing{.budget = budget(), .price = attempt_.certificate.price};
-    polishing.iterations = std::min<std::int64_t>(attempt_.scaled_iterations() / 100, 300);
+    polishing.iterations = iterations;
     polishing.should_stop = [this] { return attempt_.deadline.is_over(); };
     Annealer(timeline, random_.bits()).run(polishing);
     offer(timeline);
@@ -200,19 +214,24 @@ class Search {
   }
 
   // Many short anneals. Every other one is cool and quick, from the start, from the best or from a random repair; the
-  // others, cool or hot, go on after a kick from what was found last, or from the best again, if that is not much
-  // worse.
+  // others, cool or hot, go on after a kick from what was found last, if that is not much worse, and now and then from
+  // the best again. A second thread goes back to the start instead, and so looks elsewhere.
   std::int64_t wander(std::int64_t all, const std::function<double()>& over) {
     const std::int64_t nodes = model_.node_count(), some = std::clamp(all / 40, 3 * nodes, 16 * nodes);
     constexpr double part = 0.06;  // of the time, at most, for each
-    const Items start = *best_;
-    Items here = start;
-    double cost = best_cost_;
+    Items here;
+    double cost = 0;
+    auto go_back = [&] {
+      const bool is_first = attempt_.thread == 0;
+      here = is_first ? *best_ : start_;
+      cost = is_first ? best_cost_ : forbidden;
+    };
+    go_back();
     std::int64_t used = 0;
     for (int k = 0; 2 * used + 16 * some < all && over() < 0.7 && !is_over(); ++k) {
       const bool is_quick = k % 2 == 0;
-      if (k % 16 == 15) here = *best_, cost = best_cost_;
-      Items from = is_quick ? quick_start(k / 2, start) : kicked(here);
+      if (k % 16 == 15) go_back();
+      Items from = is_quick ? quick_start(k / 2) : kicked(here);
       const double before = over();
       Effort effort{.iterations = is_quick ? 3 * nodes : some, .elapsed = {}, .seed = random_.bits()};
       effort.elapsed = [&] { return (over() - before) / part; };
@@ -227,9 +246,7 @@ class Search {
     return used;
   }
 
-  Items quick_start(int k, const Items& start) {
-    return k % 3 == 0 ? start : k % 3 == 1 ? *best_ : shaved_at_random().value_or(start);
-  }
+  Items quick_start(int k) { return k % 3 == 0 ? start_ : k % 3 == 1 ? *best_ : shaved_at_random().value_or(start_); }
 
   // Makes a value stay that was brought back, whatever else must go for it.
   Items kicked(const Items& items) {
@@ -300,6 +317,7 @@ class Search {
   const Model& model_;
   Random random_;
   std::optional<Items> best_;
+  Items start_;  // what the other solvers found, repaired
   Items last_;
   double best_cost_ = 0;
   double next_sample_ = 0;  // seconds

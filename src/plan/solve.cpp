@@ -283,7 +283,8 @@ class Planner {
   // plan is far from the bound are left with that: no solver that is quick enough knows how to plan them.
   Planned smallest(Planned lowest, std::int64_t bound) const {
     if (is_large() && lowest.placed.bytes > bound + bound / 4) return lowest;
-    auto little = [&] { return std::max<std::int64_t>(1, lowest.placed.bytes / 256); };
+    const int precision = problem_.node_count() > 1000 ? 64 : 256;  // an answer takes seconds there
+    auto little = [&] { return std::max<std::int64_t>(1, lowest.placed.bytes / precision); };
     std::int64_t refused = bound - 1, less = std::clamp<std::int64_t>(lowest.placed.bytes - bound, 1, 2 * little());
     while (lowest.placed.bytes > std::max(options_.budget, refused + 1) && !deadline_.is_over()) {
       std::int64_t budget = std::max(refused + 1, lowest.placed.bytes - less);
@@ -328,6 +329,7 @@ class Planner {
 PlanResult settled(const Problem& problem, PlanOptions options, double seconds) {
   options.time_limit = std::numeric_limits<double>::infinity();
   options.gap = std::numeric_limits<double>::infinity();
+  options.iterations = std::min(options.iterations, PlanOptions{}.iterations);
   PlanResult result = Planner(problem, options).solve();
   result.seconds += seconds;
   return result;

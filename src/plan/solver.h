@@ -101,4 +101,7 @@ std::vector<Schedule> solve_descend(const Attempt& attempt);
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt);
 std::vector<Schedule> solve_order_search(const Attempt& attempt);
 
+/// What the cheapest choices at the most binding moment say, as schedules; most need repair.
+std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop);
+
 }  // namespace reprise::plan

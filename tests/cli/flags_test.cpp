@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "cli/help.h"
 #include "cli/tool.h"
@@ -196,6 +197,11 @@ void expect_told(const std::string& page, const std::string& path) {
   EXPECT_EQ(setting(path, "seed"), "7");
   EXPECT_EQ(setting(path, "search"), "50 moves");
   EXPECT_EQ(setting(path, "threads"), "2");
+  run("--iterations 50");
+  EXPECT_EQ(setting(path, "threads"), "1");
+  run("--time-limit 9");
+  EXPECT_EQ(setting(path, "search"), "9 s");
+  EXPECT_EQ(setting(path, "threads"), std::thread::hardware_concurrency() > 1 ? "2" : "1");
 }
 
 void expect_models(const std::string& page, const std::string& path) {
@@ -236,7 +242,7 @@ TEST_F(Flags, TrainAndBenchSearch) {
   };
   EXPECT_GT(overhead("1"), overhead("3000"));
   auto summary = [&](const char* moves) {
-    std::string output = tool("bench" + step + moves + " --budget 58% --steps 1 2>/dev/null").output;
+    std::string output = tool("bench" + step + moves + " --budget 50% --steps 1 2>/dev/null").output;
     return output.substr(0, output.find('\n'));
   };
   EXPECT_NE(summary("1"), summary("3000"));

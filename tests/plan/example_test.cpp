@@ -49,7 +49,14 @@ TEST(TenNodes, HaveTheMomentsOfTheTable) {
     plan::Moment moment(model, node, plan::Scope::this_order);
     plan::MomentBound priced = plan::best_price(moment, 200);
     EXPECT_EQ(moment.own_bytes(), own[node]) << node;
-    EXPECT_NEAR(plan::branch_and_bound(moment, 200, priced, 100, [] { return false; }), extra[node], 1e-9) << node;
+    plan::Branched branched = plan::branch_and_bound(moment, 200, priced, 100, [] { return false; });
+    EXPECT_NEAR(branched.extra, extra[node], 1e-9) << node;
+    ASSERT_FALSE(branched.cheap.empty()) << node;
+    EXPECT_EQ(branched.cheap[0].cost, extra[node]) << node;
+    for (std::size_t k = 0; k < branched.cheap.size(); ++k) {
+      EXPECT_LE(branched.cheap[k].bytes, 200 - own[node]) << node;
+      EXPECT_TRUE(k == 0 || branched.cheap[k - 1].cost < branched.cheap[k].cost) << node;
+    }
     if (node == 5) {
       EXPECT_NEAR(priced.extra, 5.5, 1e-9);
     }

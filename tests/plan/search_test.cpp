@@ -165,7 +165,7 @@ double cost_of_starts(const Problem& p, const PlanOptions& options, const Schedu
 
 TEST(RuinAndRecreate, GoesOnFromACheapScheduleThatNoLayoutFitted) {
   int cheaper = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Problem p = random_problem(Shape::training, 40, seed);
     PlanOptions options{.budget = peak(p, keep_all(p)) * 6 / 10, .iterations = 0};
     PlanResult known = solve(p, {.budget = options.budget, .iterations = 2000});
