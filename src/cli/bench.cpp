@@ -165,8 +165,7 @@ Status run_bench(const BenchCommand& command) try {
   print(command, run(command));
   return done;
 } catch (const NoScheduleFits& e) {
-  fmt::print(stderr, "reprise: {}\n", e.what());
-  return does_not_fit;
+  return refused(e, command.json);
 }
 
 }  // namespace

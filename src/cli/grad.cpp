@@ -216,6 +216,7 @@ Status run_grad(const GradCommand& command) try {
     throw WrongCommand(fmt::format("grad works on an ONNX file, and '{}' does not end with .onnx", command.model));
   if (command.threads > 0) omp_set_num_threads(command.threads);
   expect_writable({command.out});
+  expect_kept(command.inputs, {command.out});
   Session session(compile_options(command));
   Gradients result = computed(command, session);
   if (!command.out.empty()) io::save_npz(command.out, result.tensors);
@@ -225,8 +226,7 @@ Status run_grad(const GradCommand& command) try {
                command.inputs);
   return done;
 } catch (const NoScheduleFits& e) {
-  fmt::print(stderr, "reprise: {}\n", e.what());
-  return does_not_fit;
+  return refused(e, command.json);
 }
 
 }  // namespace

@@ -128,4 +128,12 @@ void expect_writable(std::initializer_list<std::string> paths) {
   }
 }
 
+void expect_kept(const std::string& read, std::initializer_list<std::string> written) {
+  std::error_code ignored;  // what does not exist is no other file
+  for (const std::string& path : written) {
+    if (!path.empty() && std::filesystem::equivalent(read, path, ignored))
+      fail("'{}' would be written over '{}', which is read: name another file", path, read);
+  }
+}
+
 }  // namespace reprise::cli

@@ -45,6 +45,8 @@ void add_footer(CLI::App& verb, const std::string& text);
 /// An Error where no file of one of these names could be written: found before the work whose result it is to hold.
 /// Empty names are left out.
 void expect_writable(std::initializer_list<std::string> paths);
+/// An Error where one of them is `read`, which would be lost.
+void expect_kept(const std::string& read, std::initializer_list<std::string> written);
 
 /// What the help says, as data: completions and the manual are made of it.
 struct OptionInfo {

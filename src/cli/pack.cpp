@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <bit>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -40,6 +41,7 @@ std::string alignment_error(const std::string& text) {
 }
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) fail("'{}' is a folder: name a file in it", path);
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("cannot open '{}': check the path", path);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -80,6 +82,7 @@ void print_text(std::size_t count, const PackResult& r) {
 
 Status run_pack(const PackCommand& command) {
   expect_writable({command.output});
+  expect_kept(command.file, {command.output});
   std::vector<Buffer> buffers = memory::read_csv(read_file(command.file));
   PackOptions options = options_of(command);
   PackResult result = pack(buffers, options);

@@ -103,6 +103,9 @@ PlanResult plan_problem(const Problem& problem, PlanOptions options) {
 
 Status run_plan(PlanCommand command) {
   expect_writable({command.output, command.html});
+  expect_kept(command.planning.file, {command.output, command.html});
+  if (!command.output.empty() && command.output == command.html)
+    fail("-o and --html both name '{}': the one would be written over the other", command.output);
   Progress progress;
   command.planning.known_budget = known_bytes(command.budget);
   Problem problem = problem_to_plan(command.planning, progress);

@@ -100,6 +100,15 @@ Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
   return problem_of_model(model_command(options));
 }
 
+Status refused(const NoScheduleFits& why, bool as_json) {
+  if (as_json) {
+    nlohmann::ordered_json json = {{"feasible", false}, {"min_budget_bytes", why.smallest_budget}};
+    fmt::print("{}\n", json.dump());
+  }
+  fmt::print(stderr, "reprise: {}\n", why.what());
+  return does_not_fit;
+}
+
 int search_threads(const PlanningOptions& options) {
   if (options.threads > 0) return options.threads;
   return options.time_limit > 0 ? std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, 2) : 1;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `plan` and `sweep` share: their options, progress, and the result as JSON.
+// What the verbs that plan share: their options, progress, and results as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/cli.h"
 #include "cli/model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -41,6 +42,8 @@ std::int64_t known_bytes(const std::string& budget);
 ModelCommand model_command(const PlanningOptions& options);
 /// The problem of the file, or of a training step of the model named.
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress);
+/// Tells that nothing fits, as words and, if asked for, as JSON.
+Status refused(const NoScheduleFits& why, bool as_json);
 /// How many threads search.
 int search_threads(const PlanningOptions& options);
 /// The planner's options, telling of progress as it goes.

@@ -260,7 +260,6 @@ Status train(TrainCommand& command) {
 
 // Says what would fit.
 void explain(const TrainCommand& command, const RunDoesNotFit& e) {
-  fmt::print(stderr, "reprise: {}\n", e.what());
   std::optional<Resumable> from = command.resume.empty() ? std::nullopt : newest_snapshot(command.resume);
   std::vector<Remedy> found = remedies(trainer_options(command, from), e.budget);
   bool some_fit = std::ranges::any_of(found, &Remedy::fits);
@@ -274,8 +273,9 @@ void explain(const TrainCommand& command, const RunDoesNotFit& e) {
 }
 
 Status run_train(TrainCommand& command) try { return train(command); } catch (const RunDoesNotFit& e) {
+  Status status = refused(e, command.json);
   explain(command, e);
-  return does_not_fit;
+  return status;
 } catch (const NotFinite& e) {
   fmt::print(stderr, "reprise: {}\n", e.what());
   return diverged;

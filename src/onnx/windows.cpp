@@ -30,6 +30,8 @@ Sliding sliding_of(const NodeCall& c, const Value& x, std::vector<std::int64_t> 
     if (x.shape()[i] > std::int64_t{1} << 31) fail("[onnx] {} is too large for {}", to_string(x.type()), c.node().op);
   Sliding s;
   bool has_kernel = !kernel.empty();
+  if (has_kernel && kernel.size() != rank)
+    fail("[onnx] {} moves a weight of {} spatial dimensions over {}", c.node().op, kernel.size(), to_string(x.type()));
   s.kernel = has_kernel && !c.has_attribute("kernel_shape") ? kernel : window_numbers(c, "kernel_shape", rank, 1, 0);
   if (has_kernel && s.kernel != kernel) fail("[onnx] kernel_shape contradicts the weight of {}", c.node().op);
   s.strides = window_numbers(c, "strides", rank, 1, 1);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -129,6 +130,7 @@ std::string dump(const Json& json) {
 }
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) fail("[file] '{}' is a folder: name a file in it", path);
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad()) fail("[file] cannot read '{}': check the name and its permissions", path);

@@ -199,11 +199,13 @@ class Planner {
     return lowest.placed.bytes <= options_.budget ? finish(solving.result(lowest)) : refused(solving, lowest);
   }
 
-  // The best plan for a budget that does: what is known, if that is all.
+  // The best plan for a budget that does: what is known, if nothing better is found.
   PlanResult solve_fitting(const Planned& known) const {
     Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
     solving.run();
-    return finish(with_smallest(solving, tightened(solving.best().value_or(known))));
+    const std::optional<Planned>& best = solving.best();
+    bool is_better = best && best->judged.verdict.cost <= known.judged.verdict.cost;
+    return finish(with_smallest(solving, tightened(is_better ? *best : known)));
   }
 
   // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is

@@ -43,8 +43,9 @@ void use_threads(Recipe& recipe) {
 // Every choice that was left open, now that the number of batches is known. Between two evaluations at least as many
 // batches are trained as one evaluates.
 void settle(Recipe& r, std::int64_t batches_per_epoch, std::int64_t validation_samples) {
-  if (r.steps == 0 && r.epochs > 0)
-    r.steps = std::max<std::int64_t>(1, std::llround(r.epochs * static_cast<double>(batches_per_epoch)));
+  const double wanted = r.epochs * static_cast<double>(batches_per_epoch);
+  if (r.steps == 0 && wanted > 1e15) fail("[train] {} epochs are more steps than can be counted: give fewer", r.epochs);
+  if (r.steps == 0 && r.epochs > 0) r.steps = std::max<std::int64_t>(1, std::llround(wanted));
   if (r.steps == 0) r.steps = 1000;
   if (r.schedule_steps == 0) r.schedule_steps = r.steps;
   if (r.validate_samples == 0) r.validate_samples = 1024;

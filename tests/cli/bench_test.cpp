@@ -41,6 +41,9 @@ TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
   Outcome run = complaint("bench " + small_model + "--budget 100KiB");
   EXPECT_EQ(run.status, 3);
   EXPECT_TRUE(holds(run.output, "no schedule fits 100.0 KiB: the smallest budget is ")) << run.output;
+  json refusal = json::parse(tool("bench " + small_model + "--budget 100KiB --json 2>/dev/null").output);
+  EXPECT_EQ(refusal["feasible"], false);
+  EXPECT_TRUE(holds(run.output, refusal["min_budget_bytes"].dump() + " bytes")) << run.output;
 }
 
 // With times that differ from run to run, and however short the search.

@@ -59,6 +59,18 @@ TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
   EXPECT_EQ(tool("plan " + example + " --json --budget " + least + " 2>/dev/null").status, 0);
 }
 
+TEST_F(PlanCommand, DoesNotWriteOverWhatItReads) {
+  std::string problem = write("problem.json", R"({"nodes": [{"name": "a", "cost": 1, "bytes": 8, "inputs": []}]})");
+  for (const std::string& outputs : {"-o " + problem, "--html " + problem, "-o " + in("p") + " --html " + in("p")})
+    EXPECT_EQ(complaint("plan " + problem + " --budget 50 " + outputs).status, 1) << outputs;
+  EXPECT_EQ(complaint("plan " + problem + " --budget 50 -o " + in("p")).status, 0);
+}
+
+TEST_F(PlanCommand, SaysThatAFolderIsNoFile) {
+  for (const std::string verb : {"plan --budget 50 ", "check ", "pack "})
+    EXPECT_NE(complaint(verb + in(".")).output.find("is a folder"), std::string::npos) << verb;
+}
+
 TEST_F(PlanCommand, SaysInOneLineWhatWasDecided) {
   Outcome run = tool("plan " + example + " --budget 60% 2>/dev/null");
   EXPECT_EQ(run.status, 0);

@@ -74,6 +74,9 @@ TEST_F(TrainCommandTest, NamesTheSmallestBudgetAndRemediesWhenNothingFits) {
   EXPECT_EQ(run.status, 3);
   EXPECT_TRUE(holds(run.output, "the smallest budget is ")) << run.output;
   EXPECT_TRUE(holds(run.output, "--batch 1 does not fit either: it needs ")) << run.output;
+  Outcome object = tool("train digits --estimate --time-limit 0.1 --steps 2 --budget 1% --json 2>/dev/null");
+  EXPECT_GT(json::parse(object.output)["min_budget_bytes"], 1 << 20);
+  EXPECT_EQ(complaint("train digits --estimate --epochs 1e300 --budget 90%").status, 1);
   EXPECT_TRUE(holds(run.output, "--freeze stem.,blocks. does not fit either: it needs ")) << run.output;
 }
 

@@ -205,6 +205,15 @@ TEST(OnnxNetwork, SaysThatItWasExportedForInference) {
   EXPECT_NE(Network(folded.document()).notes().at(0).find("the exporter folded them away"), std::string::npos);
 }
 
+TEST(OnnxNetwork, RefusesAWeightOfMoreDimensionsThanItIsMovedOver) {
+  for (const std::string op : {"Conv", "ConvTranspose"}) {
+    Draft d;
+    d.input("x", {2, 1, 6}).weight("w", {1, 1, 3, 3});
+    d.node(op, {"x", "w"}, {"y"}, {draft_text("auto_pad", "SAME_UPPER")}).output("y");
+    EXPECT_NE(refusal(d).find(op + " moves a weight of 2 spatial dimensions over"), std::string::npos) << refusal(d);
+  }
+}
+
 TEST(OnnxNetwork, DropsOnlyInTrainingAndByTheKeysItIsGiven) {
   Draft d;
   d.input("x", {100}).number("ratio", 0.5f).truth("live", true).truth("off", false);
