@@ -107,9 +107,7 @@ struct Trainer::Impl {
       plan();
     } catch (const RunDoesNotFit& e) {
       if (options.check_finite) throw;
-      memory.guarded = e.smallest_budget;
-      check = FiniteCheck::loss;
-      plan();
+      plan_unguarded(e);
     }
     recipe.accumulate = step->parts();
     memory.all_trained = unlimited_if_all_trained();
@@ -143,6 +141,18 @@ struct Trainer::Impl {
     memory.paged = paged_bytes(step->plan());
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
     if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
+  }
+
+  // Without the check of gradients. Searches for two graphs may end either way: the smaller budget is the one to name.
+  void plan_unguarded(const RunDoesNotFit& guarded) {
+    memory.guarded = guarded.smallest_budget;
+    check = FiniteCheck::loss;
+    try {
+      plan();
+    } catch (const RunDoesNotFit& e) {
+      if (guarded.smallest_budget < e.smallest_budget) throw guarded;
+      throw;
+    }
   }
 
   std::int64_t unlimited_if_all_trained() const {
