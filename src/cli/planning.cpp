@@ -75,7 +75,8 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "--time-limit", options.time_limit,
              "Seconds to search, in two threads; without it the moves are counted, and equal input gives equal output",
              {.check = positive()});
-  add_option(verb, "--iterations", options.iterations, "Moves each search may try; 20000 if left out",
+  add_option(verb, "--iterations", options.iterations,
+             "Moves each search may try; if left out 20000, in `plan --time-limit` any number",
              {.check = not_negative()});
   add_option(verb, "--seed", options.seed, "Seed of the searches");
   add_option(verb, "--threads", options.threads, "2: the second raises the bound and, with a time limit, searches too",

@@ -158,6 +158,7 @@ double cost_of_starts(const Problem& p, const PlanOptions& options, const Schedu
   Verdict verdict = validate(p, all);
   Attempt attempt{p, options, deadline, model, certificate, all, verdict, [](const Schedule&) {}, [] { return 0.0; }};
   attempt.refused = refused;
+  attempt.round = 1;  // layouts fail after the first
   double cost = forbidden;
   for (const Schedule& found : solve_ruin_and_recreate(attempt)) cost = std::min(cost, validate(p, found).cost);
   return cost;
@@ -165,7 +166,7 @@ double cost_of_starts(const Problem& p, const PlanOptions& options, const Schedu
 
 TEST(RuinAndRecreate, GoesOnFromACheapScheduleThatNoLayoutFitted) {
   int cheaper = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Problem p = random_problem(Shape::training, 40, seed);
     PlanOptions options{.budget = peak(p, keep_all(p)) * 6 / 10, .iterations = 0};
     PlanResult known = solve(p, {.budget = options.budget, .iterations = 2000});
