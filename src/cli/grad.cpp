@@ -221,10 +221,10 @@ Status run_grad(const GradCommand& command) try {
   Gradients result = computed(command, session);
   if (!command.out.empty()) io::save_npz(command.out, result.tensors);
   print(command, result);
-  if (!std::isfinite(result.tensors.back().second.item()))
-    fmt::print(stderr, "reprise: the loss is not finite: look for NaN, infinities or an empty batch in '{}'\n",
-               command.inputs);
-  return done;
+  if (std::isfinite(result.tensors.back().second.item())) return done;
+  fmt::print(stderr, "reprise: the loss is not finite: look for NaN, infinities or an empty batch in '{}'\n",
+             command.inputs);
+  return diverged;
 } catch (const NoScheduleFits& e) {
   return refused(e, command.json);
 }
@@ -259,7 +259,8 @@ std::function<Status()> add_grad(CLI::App& verb) {
       "  reprise grad net.onnx --inputs in.npz --loss mse --out grads.npz --budget 40% --json\n"
       "  reprise grad net.onnx --inputs in.npz --loss mse --out grads.npz --budget 2GB --accumulate auto\n"
       "In Python: numpy.savez('in.npz', x=images, target=labels). The network runs once in training mode; the file\n"
-      "is not changed, and gradients have the same bits within any budget. The status is 3 if nothing fits.");
+      "is not changed, and gradients have the same bits within any budget. The status is 3 if nothing fits, and 4 if\n"
+      "the loss is not finite; the gradients are written then, too.");
   return [command] { return run_grad(*command); };
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cli/model.h"
+#include "cli/planning.h"
 #include "cli/verbs.h"
 #include "ops/rules.h"
 #include "report/text.h"
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 struct InspectCommand {
   ModelCommand model;
+  std::string budget;
   bool json = false;
 };
 
@@ -168,6 +170,8 @@ std::function<Status()> add_inspect(CLI::App& verb) {
              {.check = positive()});
   add_option(verb, "--optimizer", command->model.optimizer, "Instead of the model's own: " + optim::rule_names(),
              {.check = one_of(optim::rule_names())});
+  add_option(verb, "--budget", command->budget,
+             "Bytes that reading an ONNX file may take beside its size; 128MiB if left out", {.check = is_budget()});
   add_network_options(verb, command->model.network);
   add_flag(verb, "--json", command->json, "Print JSON on standard output and nothing else there");
   add_footer(verb,
@@ -175,7 +179,10 @@ std::function<Status()> add_inspect(CLI::App& verb) {
              "  reprise inspect net.onnx                    what stands in the file, and what training it takes\n"
              "  reprise inspect net.onnx --train 'fc.*'     what is saved if only the last layer trains\n"
              "  reprise inspect resnet18 --batch 4 --json");
-  return [command] { return run_inspect(*command); };
+  return [command] {
+    command->model.budget = known_bytes(command->budget);
+    return run_inspect(*command);
+  };
 }
 
 }  // namespace reprise::cli

@@ -80,7 +80,10 @@ void write_files(const PlanCommand& command, const PlanResult& r) {
 void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options, int most_nodes) {
   if (!r || std::isfinite(options.time_limit) || problem.node_count() > most_nodes) return;
   options.budget = 0;
-  r.min_budget = solve(problem, options).min_budget;
+  PlanResult least = solve(problem, options);
+  r.min_budget = least.min_budget;
+  r.min_budget_bound = std::max(r.min_budget_bound, least.min_budget_bound);
+  r.seconds += least.seconds;
 }
 
 // What fits must not depend on a model's times.

@@ -43,6 +43,17 @@ std::string words(const PlanProgress& progress, double base_cost) {
                      progress.solver);
 }
 
+void expect_no_words_for_models(const PlanningOptions& options) {
+  expect_words_for(options.file, options.network);
+  bool has_any = options.batch > 0 || options.estimate || !options.disk.empty() || !options.network.freeze.empty() ||
+                 !options.network.train.empty();
+  if (has_any)
+    throw WrongCommand(
+        fmt::format("--batch, --estimate, --disk, --freeze and --train are for models and ONNX files; '{}' is a "
+                    "problem, which says all that itself",
+                    options.file));
+}
+
 double base_cost_of(const Problem& problem) {
   double cost = 0;
   for (const Problem::Node& node : problem.nodes()) cost += node.cost;
@@ -96,7 +107,10 @@ ModelCommand model_command(const PlanningOptions& options) {
 
 Problem problem_to_plan(const PlanningOptions& options, Progress& progress) {
   expect_model_or_path(options.file);
-  if (!is_model(options.file)) return load_problem(options.file);
+  if (!is_model(options.file)) {
+    expect_no_words_for_models(options);
+    return load_problem(options.file);
+  }
   progress.show(options.estimate ? "recording a step" : "recording a step and timing its ops");
   return problem_of_model(model_command(options));
 }
@@ -132,6 +146,7 @@ nlohmann::ordered_json to_json_object(const PlanResult& r) {
   add("peak_bytes", r.peak);
   add("layout_bytes", r.layout_bytes);
   json["min_budget_bytes"] = r.min_budget;
+  json["min_budget_bound_bytes"] = r.min_budget_bound;
   json["keep_all_bytes"] = r.keep_all_peak;
   json["base_cost"] = r.base_cost;
   add("cost", r.cost);

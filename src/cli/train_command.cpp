@@ -40,6 +40,15 @@ Check is_share() {
       "SHARE");
 }
 
+Check is_metrics_file() {
+  return check(
+      [](const std::string& path) -> std::string {
+        bool is_one = path.ends_with(".csv") || path.ends_with(".jsonl");
+        return is_one ? "" : fmt::format("'{}' ends neither in .csv nor in .jsonl, which say how to write it", path);
+      },
+      "FILE");
+}
+
 void add_run_options(CLI::App& verb, TrainCommand& c) {
   add_option(
       verb, "--budget", c.budget,
@@ -95,7 +104,8 @@ void add_file_options(CLI::App& verb, TrainCommand& c) {
              {.check = between(1, 1'000'000), .shows_default = true});
   add_option(verb, "--resume", c.resume, "Go on from this folder's newest snapshot that is whole, bit for bit",
              {.type = "DIR"});
-  add_option(verb, "--metrics", c.metrics, "Also write a line a step to this .csv or .jsonl file", {.type = "FILE"});
+  add_option(verb, "--metrics", c.metrics, "Also write a line a step to this .csv or .jsonl file",
+             {.type = "FILE", .check = is_metrics_file()});
   add_option(verb, "--report", c.report,
              "Write a page about the run: memory, plan, trade-off, and with --save or --metrics FILE.jsonl the losses",
              {.type = "FILE.html"});

@@ -126,7 +126,9 @@ PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions
   if (!fits) return fits;
   if (!options.start) options.start = fits.schedule;
   PlanResult result = solve(problem, options);
-  return result ? result : fits;
+  if (!result) return fits;
+  result.seconds += fits.seconds;
+  return result;
 }
 
 Problem problem_of(const Graph& graph, const CompileOptions& options) { return prepare(graph, options).problem; }
@@ -139,8 +141,8 @@ Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
                           ? settled(prepared.problem, with_estimates(prepared.graph, options), planning_of(options))
                           : plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
-  auto program = std::make_shared<const Program>(
-      link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
+  auto program =
+      std::make_shared<Program>(link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
   return {std::move(result), std::move(program)};
 }
 

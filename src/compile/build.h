@@ -26,7 +26,7 @@ PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions
 /// A plan and its instructions; throws NoScheduleFits.
 struct Built {
   PlanResult plan;
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<Program> program;
 };
 /// Whether anything fits: as far as is found within the planning's time limit, or for sure.
 enum class Effort { limited, settle };

@@ -48,6 +48,8 @@ class Portfolio {
   /// The cheapest that fits with its layout, if any does.
   const std::optional<Planned>& best() const { return best_; }
   const Judged& lowest() const { return lowest_; }
+  /// Whether some schedule within the budget had no layout that was.
+  bool has_refused_a_layout() const { return failed_peak_ != none; }
   const Judged& base() const { return base_; }
   /// Judges a schedule and keeps it if it is better than the candidate so far.
   void offer(const Solver& solver, const Schedule& schedule);

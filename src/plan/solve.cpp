@@ -68,6 +68,8 @@ class Planner {
   bool is_timed() const { return std::isfinite(options_.time_limit); }
   // Where a search takes minutes, only what takes little time in proportion to the nodes is tried to decide what fits.
   bool is_large() const { return problem_.node_count() > 4000; }
+  // So few nodes are searched through in no time.
+  bool is_small() const { return problem_.node_count() <= 64; }
   bool is_aligned() const { return options_.alignment == 1 || aligned_ == problem_; }
 
   // By how much less the sizes given may need than the aligned ones: the last value need not fill its last multiple.
@@ -137,12 +139,7 @@ class Planner {
     return best;
   }
 
-  bool may_reorder() const {
-    auto names = [](const std::vector<std::string>& list) {
-      return std::find(list.begin(), list.end(), "order_search") != list.end();
-    };
-    return (options_.solvers.empty() || names(options_.solvers)) && !names(options_.without);
-  }
+  bool may_reorder() const { return !chosen({"order_search"}).empty(); }
 
   // A layout of the same runs in another order. What is placed may have an order of its own already.
   std::optional<Placed> fit(const Schedule& given, const Placed& placed, std::int64_t budget) const {
@@ -203,9 +200,30 @@ class Planner {
   PlanResult solve_fitting(const Planned& known) const {
     Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
     solving.run();
-    const std::optional<Planned>& best = solving.best();
-    bool is_better = best && best->judged.verdict.cost <= known.judged.verdict.cost;
-    return finish(with_smallest(solving, tightened(is_better ? *best : known)));
+    Planned best = cheaper(known, solving.best());
+    if (is_small() && solving.has_refused_a_layout())
+      for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
+    return finish(with_smallest(solving, tightened(std::move(best))));
+  }
+
+  static Planned cheaper(Planned known, const std::optional<Planned>& other) {
+    return other && other->judged.verdict.cost <= known.judged.verdict.cost ? *other : known;
+  }
+
+  // Searches that end elsewhere if they do not start from what others found: where the cheapest schedule has no layout,
+  // another that is nearly as cheap may have one.
+  std::vector<std::string> lone_solvers() const {
+    std::vector<std::string> names = chosen({"ruin_and_recreate", "order_search"});
+    return options_.solvers.size() == 1 ? std::vector<std::string>() : names;
+  }
+
+  std::optional<Planned> alone(const std::string& name, std::int64_t budget) const {
+    PlanOptions options = options_for(budget);
+    options.solvers = {name};
+    options.start.reset();
+    Solving solving(aligned_, options, placer(budget));
+    solving.run_without_raising();
+    return solving.best();
   }
 
   // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is
@@ -233,7 +251,9 @@ class Planner {
   // Whether there is a plan for the budget: the first that fits is enough.
   Decision decide(std::int64_t budget) const {
     Decision decision = search(budget, quick_solvers(), {});
-    if (decision.found || !decision.solving->is_decided_by_order() || !may_reorder()) return decision;
+    if (decision.found || !may_reorder()) return decision;
+    bool is_refuted = decision.solving->result(std::nullopt).min_budget_bound > budget;
+    if (is_refuted || !(is_small() || decision.solving->is_decided_by_order())) return decision;
     Decision reordered = search(budget, {"order_search"}, {});
     return reordered.found ? std::move(reordered) : std::move(decision);
   }
@@ -258,11 +278,7 @@ class Planner {
   // Some of the solvers that were chosen, until something fits.
   Decision search(std::int64_t budget, const std::vector<std::string>& some, std::optional<Schedule> start) const {
     PlanOptions options = options_for(budget);
-    auto is_chosen = [&](const std::string& name) {
-      return options_.solvers.empty() || std::ranges::find(options_.solvers, name) != options_.solvers.end();
-    };
-    options.solvers.clear();
-    std::ranges::copy_if(some, std::back_inserter(options.solvers), is_chosen);
+    options.solvers = chosen(some);
     if (options.solvers.empty()) options.solvers = {"keep_all"};
     if (start) options.start = std::move(start);
     bool is_order = some.size() == 1;
@@ -271,6 +287,17 @@ class Planner {
     decision.solving->run_without_raising();
     decision.found = decision.solving->best();
     return decision;
+  }
+
+  std::vector<std::string> chosen(const std::vector<std::string>& some) const {
+    auto names = [](const std::vector<std::string>& list, const std::string& name) {
+      return std::ranges::find(list, name) != list.end();
+    };
+    std::vector<std::string> those;
+    for (const std::string& name : some)
+      if ((options_.solvers.empty() || names(options_.solvers, name)) && !names(options_.without, name))
+        those.push_back(name);
+    return those;
   }
 
   // A layout that only had to fit, as low as it can be had.
@@ -283,7 +310,7 @@ class Planner {
   // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. What
   // is asked does not depend on the budget given, so that the one named is found again. Large problems whose tightest
   // plan is far from the bound are left with that: no solver that is quick enough knows how to plan them.
-  Planned smallest(Planned lowest, std::int64_t bound) const {
+  Planned descended(Planned lowest, std::int64_t bound) const {
     if (is_large() && lowest.placed.bytes > bound + bound / 4) return lowest;
     const int precision = problem_.node_count() > 1000 ? 64 : 256;  // an answer takes seconds there
     auto little = [&] { return std::max<std::int64_t>(1, lowest.placed.bytes / precision); };
@@ -305,6 +332,28 @@ class Planner {
                                                 left / 2));
     }
     return lowest;
+  }
+
+  Planned smallest(Planned lowest, std::int64_t bound) const {
+    lowest = descended(std::move(lowest), bound);
+    while (is_small() && may_reorder() && lowest.placed.bytes > std::max(options_.budget, bound)) {
+      std::optional<Planned> lower = lower_by_orders(lowest.placed.bytes);
+      if (!lower) break;
+      lowest = descended(std::move(*lower), bound);
+    }
+    return lowest;
+  }
+
+  // Orders are found more easily with some room, and often need less than they were given, or do after another search.
+  std::optional<Planned> lower_by_orders(std::int64_t known) const {
+    for (int percent : {120, 108, 102}) {
+      std::optional<Planned> found = alone("order_search", known * percent / 100);
+      if (found) found = lowered(std::move(*found));
+      if (found && found->placed.bytes >= known)
+        found = search(known - 1, {"order_search"}, found->judged.schedule).found;
+      if (found) return lowered(std::move(*found));
+    }
+    return {};
   }
 
   // In the sizes and for the budget given.

@@ -36,6 +36,7 @@ class Solving {
   /// The cheapest plan found whose layout fits.
   const std::optional<Planned>& best() const { return portfolio_.best(); }
   const Judged& lowest() const { return portfolio_.lowest(); }
+  bool has_refused_a_layout() const { return portfolio_.has_refused_a_layout(); }
   /// All there is to say, with this plan, which fits the budget, or with none.
   PlanResult result(const std::optional<Planned>& plan) const;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "graph/builtin.h"
 #include "reprise/nn.h"
 
 namespace reprise {
@@ -32,9 +33,17 @@ void bind(Executor& executor) {
   }
 }
 
+// Gives each literal of the program the memory that `place` says, with the value in it.
+void move_literals(Program& program, const std::function<Tensor(std::int32_t)>& place) {
+  for (std::int32_t i = 0; i < program.graph.size(); ++i)
+    if (Node& node = program.graph.node(i); node.op == &constant_op) node.attributes.set("value", place(i));
+}
+
 }  // namespace
 
-Session::~Session() { release(); }
+Session::~Session() {
+  if (executor_) executor_->give_back();
+}
 
 void Session::choose(const std::string& key, const std::function<Built()>& make) {
   auto found = built_.find(key);
@@ -48,10 +57,10 @@ Executor& Session::executor() {
     executor_ = std::make_unique<Executor>(current_->program, ExecuteOptions{options_.poison, options_.verify_recompute,
                                                                              options_.timeline, options_.disk.folder});
     loaded_ = current_;
-    bind(*executor_);
-  } else {
-    bind(*executor_);
+    move_literals(*loaded_->program,
+                  [this](std::int32_t i) { return executor_->pinned(i); });  // held once, in the arena
   }
+  bind(*executor_);
   return *executor_;
 }
 
@@ -59,6 +68,7 @@ Executor& Session::executor() {
 void Session::release() {
   if (!executor_) return;
   executor_->give_back();
+  move_literals(*loaded_->program, [this](std::int32_t i) { return executor_->pinned(i).clone(); });
   executor_.reset();
   loaded_ = nullptr;
 }

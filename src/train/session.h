@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of one function, by input types, and the executor of the one in use. State (parameters) moves into the arena
-// of the program about to run, and stays in that of the last.
+// of the program about to run, and stays in that of the last. A program's literals are in its arena as long as there is
+// one, and nowhere else.
 #pragma once
 
 #include <functional>

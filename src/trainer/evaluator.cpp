@@ -29,6 +29,12 @@ std::vector<Type> batch_types(const BuiltInModel& model, std::int64_t size) {
   return types;
 }
 
+Graph recorded(const BuiltInModel& model, std::int64_t batch) {
+  Graph graph = trace([&](const Values& v) { return measures(model, v); }, batch_types(model, batch));
+  graph.updates.clear();
+  return graph;
+}
+
 void copy_parameters(const Executor& executor) {
   for (const Capture& c : executor.program().graph.captures) {
     Tensor place = executor.pinned(c.input);
@@ -50,12 +56,14 @@ Evaluator::Evaluator(const BuiltInModel& model, const data::Dataset& data, std::
   built_ = plan(model, options);
 }
 
+Graph Evaluator::graph(const BuiltInModel& model) {
+  return prepare(recorded(model, model.batch[0].shape[0]), {.measure = false}).graph;
+}
+
 Built Evaluator::plan(const BuiltInModel& model, const CompileOptions& options) {
   for (;; batch_ = (batch_ + 1) / 2) {
-    Graph graph = trace([&](const Values& v) { return measures(model, v); }, batch_types(model, batch_));
-    graph.updates.clear();
     try {
-      return build(prepare(graph, options), options);
+      return build(prepare(recorded(model, batch_), options), options);
     } catch (const NoScheduleFits&) {
       if (batch_ == 1) throw;
     }

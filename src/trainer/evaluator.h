@@ -15,6 +15,9 @@ class Evaluator {
   /// NoScheduleFits. `samples` is how many to use at most.
   Evaluator(const BuiltInModel& model, const data::Dataset& data, std::int64_t samples, const CompileOptions& options);
 
+  /// What is compiled for batches of the training batch's size.
+  static Graph graph(const BuiltInModel& model);
+
   std::int64_t arena_bytes() const { return built_.program->arena_bytes; }
   /// Parameters are copied from where they are; takes arena_bytes().
   Evaluation run() const;

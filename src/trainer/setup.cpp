@@ -208,14 +208,21 @@ BuiltInModel model_for(const Recipe& recipe, const Samples& data, std::int64_t b
   return model;
 }
 
-std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step) {
-  if (!is_onnx_path(model.name)) return 0;
+std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step, const Graph& other) {
   std::map<const void*, std::int64_t> constants;
-  Graph recorded = step.graph(model.batch), folded = fold_constants(recorded);
-  for (const Graph* graph : {&recorded, &folded})
-    for (const Node& node : graph->nodes())
+  auto count = [&](const Graph& graph) {
+    for (const Node& node : graph.nodes())
       for (const auto& [name, attribute] : node.attributes)
         if (const auto* tensor = std::get_if<Tensor>(&attribute)) constants[tensor->data()] = tensor->bytes();
+  };
+  Graph recorded, folded;  // both there until all is counted, so that no address comes twice
+  if (is_onnx_path(model.name)) {
+    recorded = step.graph(model.batch);
+    folded = fold_constants(recorded);
+  }
+  count(recorded);
+  count(folded);
+  count(other);
   std::int64_t bytes = 0;
   for (const auto& [place, size] : constants) bytes += size;
   return bytes;

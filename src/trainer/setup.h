@@ -27,8 +27,8 @@ Samples load_data(const Recipe& recipe, std::int64_t budget);
 /// Error where the samples are not what it takes.
 BuiltInModel model_for(const Recipe& recipe, const Samples& data, std::int64_t budget);
 
-/// Of an ONNX file's model: masks, bounds and the like, which its recorded step holds beside the arena.
-std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step);
+/// What is held beside the step's arena: an ONNX file's masks, bounds and the like, and literals of another program.
+std::int64_t constant_bytes(const BuiltInModel& model, const TrainStep& step, const Graph& other = {});
 
 /// Notes which ONNX file the recipe means; an Error where it is not the one noted before.
 void check_fingerprint(Recipe& recipe);

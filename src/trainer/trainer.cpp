@@ -101,7 +101,8 @@ struct Trainer::Impl {
     memory.data = data.bytes + batches.buffer_bytes() + records.bytes();
     check = options.check_finite.value_or(FiniteCheck::gradients);
     memory.data +=
-        constant_bytes(model, TrainStep(model.loss, model.parameters, model.rule, step_options(options, check)));
+        constant_bytes(model, TrainStep(model.loss, model.parameters, model.rule, step_options(options, check)),
+                       evaluates() ? Evaluator::graph(model) : Graph());
     memory.budget = budget();
     try {
       plan();
@@ -115,6 +116,7 @@ struct Trainer::Impl {
   }
 
   const Recipe& recipe() const { return options.recipe; }
+  bool evaluates() const { return split.validation.size > 0 || recipe().validation > 0; }
 
   std::int64_t budget() {
     if (options.budget == "auto") return available_memory() / 10 * 9;
@@ -140,7 +142,7 @@ struct Trainer::Impl {
     memory.step = step->arena_bytes();
     memory.paged = paged_bytes(step->plan());
     if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
-    if (split.validation.size > 0 || recipe().validation > 0) plan_evaluation();
+    if (evaluates()) plan_evaluation();
   }
 
   // Without the check of gradients. Searches for two graphs may end either way: the smaller budget is the one to name.

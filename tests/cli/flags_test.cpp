@@ -44,6 +44,7 @@ constexpr Row rows[] = {
     {"grad", "--json", "OnnxCommand.GradWritesTheLossAndAGradientForEveryParameter"},
     {"inspect", "--batch --optimizer --loss --loss-output --shape --train --freeze --classes --json",
      "OnnxCommand.InspectShowsWhatStandsInAFileAndWhatTrains"},
+    {"inspect", "--budget", "OnnxCommand.AFileOfManyNodesIsRefusedWhereNoBudgetIsGivenInBytes"},
     {"bench", "--loss --loss-output --train --freeze --classes --shape",
      "OnnxCommand.SweepsAndReportsAndRunsLikeAnyModel"},
     {"plan", "--loss --loss-output --train --freeze --classes --shape", "OnnxCommand.PlanShowsWhatFreezingSaves"},

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/tool.h"
@@ -111,6 +112,7 @@ TEST_F(OnnxCommand, AFileOfManyNodesIsRefusedWhereNoBudgetIsGivenInBytes) {
     EXPECT_EQ(status, wanted);
     EXPECT_LT(peak, least + static_cast<std::int64_t>(std::filesystem::file_size(path)) + onnx_usual_budget);
   }
+  EXPECT_EQ(complaint("inspect " + some + " --loss sum --budget 1MiB").status, 1);
   for (const std::string& command : {"plan " + many + " --budget 50%", "sweep " + many, "bench " + many}) {
     Outcome refused = complaint(command + " --loss sum");
     EXPECT_EQ(refused.status, 1) << command;
@@ -156,6 +158,16 @@ TEST_F(OnnxCommand, GradWritesTheLossAndAGradientForEveryParameter) {
   }
   EXPECT_EQ(r["parameters"], numbers);
   EXPECT_LE(r["measured_peak_bytes"], r["budget_bytes"]);
+}
+
+TEST_F(OnnxCommand, GradTellsByItsStatusThatALossIsNotFinite) {
+  io::NamedTensors arrays = io::load_npz(fixtures + "vgg.npz");
+  for (auto& [name, tensor] : arrays)
+    if (is_float(tensor.type().dtype)) (tensor = tensor.clone()).span<float>()[0] = std::nanf("");
+  io::save_npz(in("nan.npz"), arrays);
+  Outcome run = complaint("grad " + fixtures + "vgg.onnx --inputs " + in("nan.npz"));
+  EXPECT_EQ(run.status, 4);
+  EXPECT_TRUE(holds(run.output, "the loss is not finite")) << run.output;
 }
 
 TEST_F(OnnxCommand, GradHasTheSameBitsWithinLessMemoryAndSaysWhenNothingFits) {
@@ -283,6 +295,14 @@ TEST_F(OnnxCommand, SweepsAndReportsAndRunsLikeAnyModel) {
   EXPECT_EQ(bench["losses"].size(), 2u);
   EXPECT_LE(bench["measured_peak_bytes"], bench["budget_bytes"]);
   EXPECT_EQ(object_of("bench " + words + "--classes 3 --shape x:8x3x16x16")["losses"].size(), 5u);
+}
+
+// What is folded to a literal counts, too.
+TEST_F(OnnxCommand, HoldsTheSmallestBudgetToTheByte) {
+  std::string words = "bench " + fixtures + "gpt.onnx --batch 2 --estimate --steps 1 --budget ";
+  json refusal = json::parse(tool(words + "1 --json 2>/dev/null").output);
+  json bench = object_of(words + refusal["min_budget_bytes"].dump());
+  EXPECT_LE(bench["measured_peak_bytes"], bench["budget_bytes"]);
 }
 
 TEST_F(OnnxCommand, TrainsAndWritesAFileThatReadsBackToTheSameBits) {

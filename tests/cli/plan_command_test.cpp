@@ -14,10 +14,10 @@ using PlanCommand = CommandTest;
 
 const std::string example = std::string(REPRISE_SOURCE_DIR) + "/examples/ten_nodes.json";
 
-const std::vector<std::string> keys = {"feasible",         "budget_bytes",   "peak_bytes",  "layout_bytes",
-                                       "min_budget_bytes", "keep_all_bytes", "base_cost",   "cost",
-                                       "overhead",         "lower_bound",    "gap",         "recomputed",
-                                       "paged_bytes",      "solver",         "plan_seconds"};
+const std::vector<std::string> keys = {
+    "feasible",       "budget_bytes", "peak_bytes", "layout_bytes", "min_budget_bytes", "min_budget_bound_bytes",
+    "keep_all_bytes", "base_cost",    "cost",       "overhead",     "lower_bound",      "gap",
+    "recomputed",     "paged_bytes",  "solver",     "plan_seconds"};
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {
   std::vector<std::string> names;
@@ -54,9 +54,19 @@ TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
   EXPECT_EQ(keys_of(result), keys);
   EXPECT_EQ(result["feasible"], false);
   EXPECT_EQ(result["cost"], nullptr);
+  EXPECT_EQ(result["min_budget_bound_bytes"], result["min_budget_bytes"]);  // so few nodes are searched through
   std::string least = std::to_string(result["min_budget_bytes"].get<std::int64_t>());
   EXPECT_NE(complaint("plan " + example + " --budget 1").output.find(least + " bytes would do"), std::string::npos);
   EXPECT_EQ(tool("plan " + example + " --json --budget " + least + " 2>/dev/null").status, 0);
+}
+
+TEST_F(PlanCommand, RefusesForAProblemWhatOnlyModelsCanBeTold) {
+  for (const std::string words : {"--batch 8", "--estimate", "--disk /tmp", "--freeze a", "--train a"}) {
+    Outcome run = complaint("plan " + example + " --budget 60% " + words);
+    EXPECT_EQ(run.status, 2) << words;
+    EXPECT_TRUE(holds(run.output, "are for models and ONNX files")) << run.output;
+  }
+  EXPECT_TRUE(holds(complaint("plan " + example + " --budget 60% --loss mse").output, "are for ONNX files"));
 }
 
 TEST_F(PlanCommand, DoesNotWriteOverWhatItReads) {

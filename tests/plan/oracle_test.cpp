@@ -5,6 +5,7 @@
 #include "plan/generators.h"
 #include "plan/oracle.h"
 #include "plan/test_factor.h"
+#include "reprise/plan_io.h"
 
 namespace reprise {
 namespace {
@@ -113,6 +114,34 @@ TEST(Exact, FindsTheSmallestBudgetToTheByte) {
     EXPECT_TRUE(oracle::least_cost(p, nothing.min_budget)) << "seed " << seed;
     EXPECT_FALSE(oracle::least_cost(p, nothing.min_budget - 1)) << "seed " << seed;
   }
+}
+
+// Fourteen nodes of which one can be paged out, some have several outputs and one is a view: more states than a search
+// gets through that does not see what must still run.
+TEST(Exact, SettlesWhatNoOtherSearchFinds) {
+  Problem p = problem_from_json(R"({"nodes": [
+    {"name": "n0", "cost": 2.5, "bytes": 67, "inputs": []},
+    {"name": "n1", "cost": 0, "bytes": 57, "inputs": ["n0"], "paging": {"out_cost": 0.3, "in_cost": 0.3}},
+    {"name": "n2", "cost": 0, "bytes": 26, "inputs": ["n1", "n0"]},
+    {"name": "n3", "cost": 0, "bytes": [18, 5], "inputs": ["n0"]},
+    {"name": "n4", "cost": 2.5, "bytes": [100, 22], "inputs": ["n3:1"]},
+    {"name": "n5", "cost": 1, "bytes": 71, "inputs": ["n4:1", "n3"]},
+    {"name": "n6", "cost": 7, "bytes": 97, "inputs": ["n0", "n3", "n4:1"]},
+    {"name": "n7", "cost": 0, "bytes": [78, 47], "inputs": ["n3", "n1", "n4:1"], "scratch": 31},
+    {"name": "n8", "cost": 0, "bytes": 19, "inputs": ["n2"], "view_of": "n2"},
+    {"name": "n9", "cost": 1, "bytes": 52, "inputs": ["n4:1"]},
+    {"name": "n10", "cost": 0, "bytes": 93, "inputs": ["n1", "n9", "n4:1"], "never_recompute": true},
+    {"name": "n11", "cost": 1, "bytes": [34, 67], "inputs": ["n0"], "scratch": 10},
+    {"name": "n12", "cost": 0, "bytes": 60, "inputs": ["n5"]},
+    {"name": "n13", "cost": 7, "bytes": 72, "inputs": ["n7:1", "n4", "n11"], "never_recompute": true}],
+    "outputs": ["n6"], "resident_bytes": 13})");
+  PlanResult nothing = solve(p, {.budget = 1});
+  EXPECT_EQ(nothing.min_budget, 266);
+  EXPECT_EQ(nothing.min_budget_bound, 266);
+  PlanResult result = solve(p, {.budget = 279});
+  ASSERT_TRUE(result) << result.why();
+  EXPECT_EQ(result.cost, 32);
+  EXPECT_EQ(result.lower_bound, 32);
 }
 
 }  // namespace

@@ -71,6 +71,23 @@ TEST(EverySolver, TogetherSolveWhatAnyOfThemSolves) {
   }
 }
 
+TEST(EverySolver, NeedsAtLeastTheSmallestBudgetThatIsNamed) {
+  for (std::uint64_t seed = 1; seed <= problem_count(12); ++seed) {
+    Problem p = random_problem(kinds[seed % 5], seed,
+                               {.nodes = 8 + static_cast<int>(seed * 7 % 14), .with_facts = seed % 2 == 0});
+    std::int64_t smallest = solve(p, {.budget = 0}).min_budget;
+    for (int percent : {100, 110}) {
+      for (const char* name : {"", "ruin_and_recreate", "order_search", "exact"}) {
+        PlanOptions options{.budget = smallest * percent / 100};
+        if (*name) options.solvers = {name};
+        PlanResult result = solve(p, options);
+        EXPECT_TRUE(result || *name) << "seed " << seed;
+        EXPECT_TRUE(!result || result.layout_bytes >= smallest) << name << ", seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Segments, NeedAboutTheSquareRootOfAChain) {
   Problem p;
   std::vector<ValueRef> made{p.add({"x0", 1, 1})};

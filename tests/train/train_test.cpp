@@ -259,6 +259,25 @@ TEST(TrainStep, OtherBatchTypesAreCompiledOnceAndShareTheParameters) {
   EXPECT_LT(step(random_tensor({16, 8}, 1)), first);
 }
 
+// They are in the arena as long as their program runs, and beside it they would be past the budget.
+TEST(TrainStep, LiteralsAreHeldOnceAndComeBackWithTheirBatchTypes) {
+  std::int64_t before = memory_use().live_bytes;
+  nn::Sequential model = deep_mlp(2, 8);
+  Tensor large = random_tensor({16, 8}, 1), small = random_tensor({4, 8}, 2);
+  auto scaled = [&](const Value& x) { return mean(square(model(x)) * Value(Tensor{1.f, 2, 3, 4, 5, 6, 7, 8})); };
+  double first = 0, other = 0;
+  {
+    TrainStep step = train_step(model, optim::Sgd{{.lr = 1e-30}}, {.measure = false}, scaled);
+    first = step(large);
+    EXPECT_EQ(memory_use().live_bytes - before, large.bytes() + small.bytes());  // and nothing else
+    other = step(small);
+    EXPECT_EQ(step(large), first);
+    EXPECT_EQ(step(small), other);
+    EXPECT_NE(first, other);
+  }
+  EXPECT_EQ(train_step(model, optim::Sgd{{.lr = 1e-30}}, {.measure = false}, scaled)(large), first);
+}
+
 TEST(TrainStep, ParametersOutliveTheStepAndItsArena) {
   nn::Linear layer(3, 2, true, 1);
   {
