@@ -136,7 +136,7 @@ void print(const BenchCommand& command, const Bench& bench) {
                                    {"losses", bench.losses},
                                    {"step_seconds", bench.measured.step_seconds},
                                    {"budget_bytes", bench.budget},
-                                   {"planned_peak_bytes", bench.plan.peak},
+                                   {"planned_peak_bytes", bench.plan.layout_bytes},
                                    {"arena_bytes", bench.arena},
                                    {"measured_peak_bytes", bench.measured.tensor_peak},
                                    {"rss_peak_bytes", bench.measured.resident_peak},

@@ -198,7 +198,7 @@ void print(const GradCommand& command, const Gradients& r) {
                                    {"parts", r.parts},
                                    {"budget_bytes", r.budget},
                                    {"measured_peak_bytes", r.measured_peak},
-                                   {"planned_peak_bytes", r.plan.peak},
+                                   {"planned_peak_bytes", r.plan.layout_bytes},
                                    {"recomputed", r.plan.recomputed},
                                    {"overhead", r.plan.overhead()}};
     fmt::print("{}\n", json.dump());

@@ -128,7 +128,7 @@ nlohmann::ordered_json plan_json(const Trainer& trainer) {
           {"unlimited_bytes", m.unlimited},
           {"min_budget_bytes", m.smallest},
           {"all_trained_bytes", m.all_trained > 0 ? m.all_trained : m.unlimited},
-          {"planned_peak_bytes", plan.peak},
+          {"planned_peak_bytes", plan.layout_bytes},
           {"arena_bytes", m.step},
           {"data_bytes", m.data},
           {"evaluation_bytes", m.evaluation},

@@ -25,6 +25,7 @@ TEST_F(BenchCommand, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
   EXPECT_EQ(r["losses"].size(), 2u);
   EXPECT_EQ(r["params"], built_in_model("digits").parameter_count());
   EXPECT_LE(r["arena_bytes"], r["budget_bytes"]);
+  EXPECT_EQ(r["arena_bytes"], r["planned_peak_bytes"]);
   EXPECT_LE(r["measured_peak_bytes"], r["budget_bytes"]);
   EXPECT_GT(r["recompute_seconds_share"], 0.0);
 }

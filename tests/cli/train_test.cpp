@@ -41,6 +41,7 @@ TEST_F(TrainCommandTest, PrintsTheKeysOthersRelyOnAndStaysWithinTheBudget) {
   EXPECT_GT(r["recomputed"], 0);
   EXPECT_LE(r["arena_bytes"].get<std::int64_t>() + r["data_bytes"].get<std::int64_t>(), r["budget_bytes"]);
   EXPECT_GE(r["measured_peak_bytes"], r["arena_bytes"]);
+  EXPECT_EQ(r["planned_peak_bytes"], r["arena_bytes"]);
   EXPECT_LE(r["measured_peak_bytes"], r["budget_bytes"]);
   EXPECT_LE(r["rss_peak_bytes"].get<std::int64_t>(), r["budget_bytes"].get<std::int64_t>() + (16 << 20));
   EXPECT_LE(r["budget_bytes"].get<std::int64_t>() * 2, r["unlimited_bytes"].get<std::int64_t>() + 2);
