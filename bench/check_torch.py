@@ -4,7 +4,9 @@
 1e-4) and every parameter's gradient (within 1e-3 of its largest element). Where rounding to f32 alone makes a larger
 difference, as rectifiers on the edge do, both programs are run in f64, where losses and gradients must agree within 1e-6;
 of the f32 results the first loss must agree with PyTorch's, and the farthest gradient may not be more than 2e-3, or four times
-as far as PyTorch's farthest, from its f64 value.
+as far as PyTorch's farthest, from its f64 value. Of mlp16 that is one rectifier of 7.9 million (layer 7, sample 60, unit 324),
+whose f64 input is nearer to 0 than one rounding of its sum: with its sign set as our f32 has it, the f64 gradients are 5.3e-7
+from ours.
 
   bench/check_torch.py REPRISE [MODEL]...
 """

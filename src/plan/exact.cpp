@@ -57,7 +57,7 @@ struct Reached {
 class Search {
  public:
   Search(const Attempt& attempt, std::int64_t state_limit)
-      : problem_(attempt.problem), deadline_(attempt.deadline), states_left_(state_limit) {
+      : problem_(attempt.problem), deadline_(attempt.deadline), states_left_(state_limit), ways_left_(4 * state_limit) {
     for (int v = 0; v < problem_.value_count(); ++v) {
       const Problem::Value& value = problem_.value(v);
       with_views_.push_back(bit(v));
@@ -120,7 +120,7 @@ class Search {
       Reached current = reached_[at(next.index)];
       if (known_.at(current.state) != next.index) continue;  // reached at less cost since
       if (is_end(current.state)) return schedule_to(next.index);
-      if (states_left_ <= 0 || deadline_.is_over()) {
+      if (is_exhausted() || deadline_.is_over()) {
         gave_up_ = true;
         return std::nullopt;
       }
@@ -139,6 +139,7 @@ class Search {
     reach(start);
   }
 
+  bool is_exhausted() const { return states_left_ <= 0 || ways_left_ <= 0; }
   bool is_pinned(int value) const { return problem_.node(problem_.value(value).node).pinned; }
   bool is_end(const State& s) const { return s.ran == bit(problem_.node_count()) - 1 && (outputs_ & ~s.plain) == 0; }
 
@@ -169,6 +170,7 @@ class Search {
   }
 
   void reach(Reached next) {
+    --ways_left_;
     Bits values = useful(next.state);
     next.state.plain &= values;
     next.state.compressed &= values;
@@ -316,7 +318,7 @@ class Search {
   void choose(const std::vector<std::pair<std::int64_t, int>>& candidates, std::size_t next, std::int64_t excess,
               std::int64_t left, Bits chosen, const Arrive& arrive) const {
     if (excess <= 0) return arrive(chosen);
-    if (left < excess) return;
+    if (left < excess || is_exhausted()) return;
     auto [bytes, value] = candidates[next];
     choose(candidates, next + 1, excess - bytes, left - bytes, chosen | bit(value), arrive);
     choose(candidates, next + 1, excess, left - bytes, chosen, arrive);
@@ -376,7 +378,7 @@ class Search {
 
   const Problem& problem_;
   const Deadline& deadline_;
-  std::int64_t states_left_;
+  std::int64_t states_left_, ways_left_;  // to reach: new ones, and in whatever way
   std::int64_t budget_ = 0;
   double below_ = 0;
   bool cost_matters_ = true, gave_up_ = false;
@@ -401,7 +403,7 @@ std::vector<Schedule> solve_exact(const Attempt& attempt) {
   bool is_feasible = attempt.best_verdict.peak <= budget;
   double known = attempt.best_verdict.cost;
   std::vector<Schedule> found;
-  if (!is_feasible) {
+  if (!is_feasible && budget >= attempt.certificate.least_budget) {
     if (auto some = search.any(budget)) {
       found = {*some};
       known = cost(problem, *some);
@@ -418,7 +420,8 @@ std::vector<Schedule> solve_exact(const Attempt& attempt) {
     return found;
   }
 
-  std::int64_t too_small = budget, enough = attempt.best_verdict.peak;  // nothing fits: the smallest that would do
+  std::int64_t too_small = std::max(budget, attempt.certificate.least_budget - 1),
+               enough = attempt.best_verdict.peak;  // nothing fits: the smallest that would do
   while (too_small + 1 < enough && !search.gave_up()) {
     std::int64_t middle = too_small + (enough - too_small) / 2;
     if (auto some = search.any(middle)) {
