@@ -65,7 +65,8 @@ struct Paging {
   friend bool operator==(const Paging&, const Paging&) = default;
 };
 
-/// A computation: nodes in their base order, the values they make and read, and what may be done with them.
+/// A computation: nodes in their base order, the values they make and read, and what may be done with them. A plain
+/// value; copies share what they hold until one changes.
 ///
 ///   reprise::Problem p;
 ///   auto load = p.add({"load", 40_MiB, 0.2});
@@ -75,6 +76,10 @@ struct Paging {
 /// Every function throws Error when what it is told cannot be.
 class REPRISE_API Problem {
  public:
+  Problem() = default;
+  Problem(const Problem&) = default;  // moves are copies: what was moved from still holds what it held
+  Problem& operator=(const Problem&) = default;
+
   struct Node {
     std::string name;
     double cost = 0;
@@ -102,6 +107,8 @@ class REPRISE_API Problem {
     friend bool operator==(const Value&, const Value&) = default;
   };
 
+  /// Makes room for so many nodes and values, so that adding them takes no more memory than they need.
+  void reserve(int nodes, int values);
   /// Adds a node after all others. Inputs are values of nodes added before.
   ValueRef add(NodeSpec spec, const std::vector<ValueRef>& inputs = {});
 
@@ -127,13 +134,13 @@ class REPRISE_API Problem {
   /// Bytes that are in memory throughout besides all values.
   void resident(std::int64_t bytes);
 
-  int node_count() const { return static_cast<int>(nodes_.size()); }
-  int value_count() const { return static_cast<int>(values_.size()); }
-  const Node& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
-  const Value& value(int index) const { return values_[static_cast<std::size_t>(index)]; }
-  std::span<const Node> nodes() const { return nodes_; }
-  std::span<const Value> values() const { return values_; }
-  std::int64_t resident_bytes() const { return resident_bytes_; }
+  int node_count() const { return static_cast<int>(data_->nodes.size()); }
+  int value_count() const { return static_cast<int>(data_->values.size()); }
+  const Node& node(int index) const { return data_->nodes[static_cast<std::size_t>(index)]; }
+  const Value& value(int index) const { return data_->values[static_cast<std::size_t>(index)]; }
+  std::span<const Node> nodes() const { return data_->nodes; }
+  std::span<const Value> values() const { return data_->values; }
+  std::int64_t resident_bytes() const { return data_->resident_bytes; }
   /// The number of a value; throws Error when there is none.
   int index(ValueRef value) const;
   /// The node of that name, or -1.
@@ -143,18 +150,22 @@ class REPRISE_API Problem {
   /// The same with all sizes rounded up to multiples: what values take whose offsets are multiples.
   Problem aligned(std::int64_t alignment) const;
 
-  friend bool operator==(const Problem&, const Problem&) = default;
+  friend REPRISE_API bool operator==(const Problem& a, const Problem& b);
 
  private:
+  struct Data {
+    std::vector<Node> nodes;
+    std::vector<Value> values;
+    std::unordered_multimap<std::size_t, int> by_hash;  // of the name, the node
+    std::int64_t resident_bytes = 0;
+    std::int64_t total_bytes = 0;
+  };
+  Data& own();  // what it holds, shared with no other copy, so that it may change
   int check_reads_last(ValueRef value, ValueRef input, const char* what) const;
   int check_has_own_memory(ValueRef value) const;
   void check_reads_only(ValueRef view, int root) const;
 
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
-  std::unordered_map<std::string, int> by_name_;
-  std::int64_t resident_bytes_ = 0;
-  std::int64_t total_bytes_ = 0;
+  std::shared_ptr<Data> data_ = std::make_shared<Data>();  // never null
 };
 
 // --------------------------------------------------------------------------------------------------------- the

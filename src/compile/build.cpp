@@ -89,10 +89,13 @@ PlanOptions planning_of(const CompileOptions& options) {
   return planning;
 }
 
-Problem with_estimates(const Graph& graph, CompileOptions options) {
+// The problem with costs by the model of the machine, which are the same in every run.
+Problem with_estimates(const Prepared& prepared, CompileOptions options) {
+  bool has_times = options.measure || (options.profile && options.profile->size() > 0);
+  if (!has_times) return prepared.problem;
   options.measure = false;
   options.profile = nullptr;
-  return problem_with_costs(graph, options);
+  return problem_with_costs(prepared.graph, options);
 }
 
 }  // namespace
@@ -138,7 +141,7 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
   PlanResult result = is_limited && effort == Effort::settle
-                          ? settled(prepared.problem, with_estimates(prepared.graph, options), planning_of(options))
+                          ? settled(prepared.problem, with_estimates(prepared, options), planning_of(options))
                           : plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   auto program =

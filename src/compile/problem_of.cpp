@@ -33,6 +33,9 @@ class Builder {
   }
 
   Problem build() {
+    std::size_t values = 0;
+    for (const Node& node : graph_.nodes()) values += node.outputs.size();
+    problem_.reserve(graph_.size(), static_cast<int>(values));
     for (std::int32_t i = 0; i < graph_.size(); ++i) add(i);
     for (Ref r : graph_.outputs) problem_.output(value(r));
     drop_regions();

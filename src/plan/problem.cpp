@@ -50,26 +50,48 @@ std::string Problem::value_name(int index) const {
 }
 
 int Problem::find(std::string_view name) const {
-  auto found = by_name_.find(std::string(name));
-  return found == by_name_.end() ? -1 : found->second;
+  auto [first, last] = data_->by_hash.equal_range(std::hash<std::string_view>{}(name));
+  for (auto at = first; at != last; ++at)
+    if (node(at->second).name == name) return at->second;
+  return -1;
+}
+
+Problem::Data& Problem::own() {
+  if (data_.use_count() > 1) data_ = std::make_shared<Data>(*data_);
+  return *data_;
+}
+
+bool operator==(const Problem& a, const Problem& b) {
+  const Problem::Data &x = *a.data_, &y = *b.data_;
+  return &x == &y || (x.nodes == y.nodes && x.values == y.values && x.resident_bytes == y.resident_bytes);
 }
 
 Problem Problem::aligned(std::int64_t alignment) const {
   if (alignment < 1 || alignment > largest_total || !std::has_single_bit(static_cast<std::uint64_t>(alignment)))
     fail("[problem] an alignment of {}: give a power of two up to 2^60", alignment);
+  auto rounded = [&](std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   Problem result = *this;
-  result.total_bytes_ = resident_bytes_;
-  auto round_up = [&](std::int64_t& bytes, int node) {
-    bytes = (bytes + alignment - 1) / alignment * alignment;
-    add_size(result.total_bytes_, nodes_[at(node)].name, bytes);
+  auto has_other = [&](const Value& value) {
+    return rounded(value.bytes) != value.bytes ||
+           (value.compression && rounded(value.compression->bytes) != value.compression->bytes);
   };
-  for (int n = 0; n < node_count(); ++n) round_up(result.nodes_[at(n)].scratch, n);
-  for (Value& value : result.values_) {
-    round_up(value.bytes, value.node);
-    if (value.compression)
-      value.compression->bytes = (value.compression->bytes + alignment - 1) / alignment * alignment;
+  bool is_aligned = std::ranges::none_of(values(), has_other) &&
+                    std::ranges::all_of(nodes(), [&](const Node& n) { return rounded(n.scratch) == n.scratch; });
+  if (is_aligned) return result;
+  Data& data = result.own();
+  data.total_bytes = data.resident_bytes;
+  for (Node& node : data.nodes) add_size(data.total_bytes, node.name, node.scratch = rounded(node.scratch));
+  for (Value& value : data.values) {
+    add_size(data.total_bytes, data.nodes[at(value.node)].name, value.bytes = rounded(value.bytes));
+    if (value.compression) value.compression->bytes = rounded(value.compression->bytes);
   }
   return result;
+}
+
+void Problem::reserve(int nodes, int values) {
+  Data& data = own();
+  data.nodes.reserve(at(nodes));
+  data.values.reserve(at(values));
 }
 
 ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
@@ -79,7 +101,7 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
   if (spec.pinned && (spec.cost != 0 || !inputs.empty() || spec.scratch != 0)) {
     fail("[problem] '{}' is pinned, so nobody computes it: it has neither cost, scratch nor inputs", spec.name);
   }
-  std::int64_t total = total_bytes_;
+  std::int64_t total = data_->total_bytes;
   add_size(total, spec.name, spec.scratch);
   for (std::int64_t bytes : spec.bytes) add_size(total, spec.name, bytes);
 
@@ -94,50 +116,52 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
       fail(
           "[problem] '{}' reads '{}', which '{}' has overwritten: read the output of '{}' instead, or add '{}' before "
           "it",
-          spec.name, value_name(read), nodes_[at(by)].name, nodes_[at(by)].name, spec.name);
+          spec.name, value_name(read), this->node(by).name, this->node(by).name, spec.name);
     }
     if (std::find(node.inputs.begin(), node.inputs.end(), read) == node.inputs.end()) node.inputs.push_back(read);
   }
-  for (std::int64_t bytes : spec.bytes) values_.push_back({.node = node_count(), .bytes = bytes});
-  by_name_.emplace(std::move(spec.name), node_count());
-  nodes_.push_back(std::move(node));
-  total_bytes_ = total;
+  Data& data = own();
+  for (std::int64_t bytes : spec.bytes) data.values.push_back({.node = node_count(), .bytes = bytes});
+  data.by_hash.emplace(std::hash<std::string_view>{}(node.name), node_count());
+  data.nodes.push_back(std::move(node));
+  data.total_bytes = total;
   return {node_count() - 1, 0};
 }
 
-void Problem::output(ValueRef value) { values_[at(index(value))].output = true; }
+void Problem::output(ValueRef value) { own().values[at(index(value))].output = true; }
 
-void Problem::keep(ValueRef value) { values_[at(index(value))].keep = true; }
+void Problem::keep(ValueRef value) { own().values[at(index(value))].keep = true; }
 
 void Problem::never_keep(ValueRef value, ValueRef across) {
-  int dropped = index(value), during = values_[at(index(across))].node;
+  int dropped = index(value), during = this->value(index(across)).node;
   const Node& busy = node(during);
   auto needs_it = [&](int read) { return read == dropped || this->value(read).view_of == dropped; };
   if (value.node == during || std::any_of(busy.inputs.begin(), busy.inputs.end(), needs_it)) {
     fail("[problem] '{}' cannot be out of memory while '{}' runs: that makes or reads it", value_name(dropped),
          busy.name);
   }
-  values_[at(dropped)].never_keep_across = during;
+  own().values[at(dropped)].never_keep_across = during;
 }
 
-void Problem::never_recompute(ValueRef node) { nodes_[at(values_[at(index(node))].node)].never_recompute = true; }
+void Problem::never_recompute(ValueRef node) { own().nodes[at(value(index(node)).node)].never_recompute = true; }
 
 void Problem::view(ValueRef value, ValueRef of) {
   int viewed = check_reads_last(value, of, "view");
-  int root = values_[at(viewed)].view_of >= 0 ? values_[at(viewed)].view_of : viewed;
+  int root = this->value(viewed).view_of >= 0 ? this->value(viewed).view_of : viewed;
   check_reads_only(value, root);
-  Value& view = values_[at(index(value))];
+  Data& data = own();
+  Value& view = data.values[at(index(value))];
   if (view.compression || view.paging)
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
   view.view_of = root;
-  total_bytes_ -= std::exchange(view.bytes, 0);
+  data.total_bytes -= std::exchange(view.bytes, 0);
 }
 
 // When the viewed value is made again its views must come back with it, from it and from what is always there.
 void Problem::check_reads_only(ValueRef view, int root) const {
-  if (node(values_[at(root)].node).pinned) return;  // never made again
-  for (int input : node(values_[at(index(view))].node).inputs) {
-    if (input == root || values_[at(input)].view_of == root || node(values_[at(input)].node).pinned) continue;
+  if (node(this->value(root).node).pinned) return;  // never made again
+  for (int input : node(this->value(index(view)).node).inputs) {
+    if (input == root || this->value(input).view_of == root || node(this->value(input).node).pinned) continue;
     fail(
         "[problem] '{}' is to view '{}', but its node also reads '{}': a view's node reads what it views, and pinned "
         "values",
@@ -147,17 +171,17 @@ void Problem::check_reads_only(ValueRef view, int root) const {
 
 void Problem::in_place(ValueRef value, ValueRef input) {
   int read = check_reads_last(value, input, "in_place");
-  int root = values_[at(read)].view_of >= 0 ? values_[at(read)].view_of : read;
-  Value& taker = values_[at(index(value))];
-  if (taker.bytes > values_[at(root)].bytes) {
+  int root = this->value(read).view_of >= 0 ? this->value(read).view_of : read;
+  Value& taker = own().values[at(index(value))];
+  if (taker.bytes > this->value(root).bytes) {
     fail("[problem] '{}' ({} bytes) is larger than '{}' ({} bytes): it cannot take its memory",
-         value_name(index(value)), taker.bytes, value_name(root), values_[at(root)].bytes);
+         value_name(index(value)), taker.bytes, value_name(root), this->value(root).bytes);
   }
   taker.in_place_of = root;
 }
 
 int Problem::check_reads_last(ValueRef value, ValueRef input, const char* what) const {
-  const Node& made_by = node(values_[at(index(value))].node);
+  const Node& made_by = node(this->value(index(value)).node);
   int read = index(input);
   if (std::find(made_by.inputs.begin(), made_by.inputs.end(), read) == made_by.inputs.end()) {
     fail("[problem] {}: '{}' is not an input of '{}'", what, value_name(read), made_by.name);
@@ -169,42 +193,43 @@ int Problem::check_reads_last(ValueRef value, ValueRef input, const char* what) 
 }
 
 void Problem::update(ValueRef node, ValueRef pinned) {
-  int overwritten = index(pinned), updater = values_[at(index(node))].node;
-  Value& value = values_[at(overwritten)];
-  if (!nodes_[at(value.node)].pinned) {
-    fail("[problem] '{}' updates '{}', which is not pinned", nodes_[at(updater)].name, value_name(overwritten));
+  int overwritten = index(pinned), updater = this->value(index(node)).node;
+  Data& data = own();
+  Value& value = data.values[at(overwritten)];
+  if (!this->node(value.node).pinned) {
+    fail("[problem] '{}' updates '{}', which is not pinned", this->node(updater).name, value_name(overwritten));
   }
   if (value.updated_by >= 0) {
-    fail("[problem] both '{}' and '{}' update '{}'", nodes_[at(value.updated_by)].name, nodes_[at(updater)].name,
+    fail("[problem] both '{}' and '{}' update '{}'", this->node(value.updated_by).name, this->node(updater).name,
          value_name(overwritten));
   }
   for (int later = updater + 1; later < node_count(); ++later) {
     const std::vector<int>& inputs = this->node(later).inputs;
     if (std::find(inputs.begin(), inputs.end(), overwritten) == inputs.end()) continue;
     fail("[problem] '{}' reads '{}' after '{}' has overwritten it: add it before", this->node(later).name,
-         value_name(overwritten), nodes_[at(updater)].name);
+         value_name(overwritten), this->node(updater).name);
   }
   value.updated_by = updater;
-  nodes_[at(updater)].updates = overwritten;
-  nodes_[at(updater)].never_recompute = true;
+  data.nodes[at(updater)].updates = overwritten;
+  data.nodes[at(updater)].never_recompute = true;
 }
 
 void Problem::compressible(ValueRef value, Compression how) {
   int index = check_has_own_memory(value);
   check_cost(value_name(index), "encode cost", how.encode_cost);
   check_cost(value_name(index), "decode cost", how.decode_cost);
-  if (how.bytes < 0 || how.bytes > values_[at(index)].bytes) {
-    fail("[problem] '{}' of {} bytes compresses to {}: give 0 to {}", value_name(index), values_[at(index)].bytes,
-         how.bytes, values_[at(index)].bytes);
+  if (how.bytes < 0 || how.bytes > this->value(index).bytes) {
+    fail("[problem] '{}' of {} bytes compresses to {}: give 0 to {}", value_name(index), this->value(index).bytes,
+         how.bytes, this->value(index).bytes);
   }
-  values_[at(index)].compression = how;
+  own().values[at(index)].compression = how;
 }
 
 void Problem::pageable(ValueRef value, Paging how) {
   int index = check_has_own_memory(value);
   check_cost(value_name(index), "page-out cost", how.out_cost);
   check_cost(value_name(index), "page-in cost", how.in_cost);
-  values_[at(index)].paging = how;
+  own().values[at(index)].paging = how;
 }
 
 int Problem::check_has_own_memory(ValueRef value) const {
@@ -218,10 +243,11 @@ int Problem::check_has_own_memory(ValueRef value) const {
 }
 
 void Problem::resident(std::int64_t bytes) {
-  std::int64_t total = total_bytes_ - resident_bytes_;
+  std::int64_t total = data_->total_bytes - data_->resident_bytes;
   add_size(total, "resident_bytes", bytes);
-  total_bytes_ = total;
-  resident_bytes_ = bytes;
+  Data& data = own();
+  data.total_bytes = total;
+  data.resident_bytes = bytes;
 }
 
 }  // namespace reprise

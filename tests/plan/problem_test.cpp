@@ -85,5 +85,48 @@ TEST(Problem, RefusesToDropWhatAViewThatIsReadNeeds) {
   EXPECT_SAYS(p.never_keep(a, b), "'a' cannot be out of memory while 'b' runs");
 }
 
+TEST(Problem, IsSharedByCopiesUntilOneChanges) {
+  Problem p;
+  auto a = p.add({"a", 100, 1});
+  Problem copy = p;
+  EXPECT_EQ(&copy.node(0), &p.node(0));
+  copy.output(a);
+  copy.add({"b", 10, 1}, {a});
+  EXPECT_FALSE(p.value(0).output);
+  EXPECT_EQ(p.node_count(), 1);
+  EXPECT_EQ(p.find("b"), -1);
+  EXPECT_EQ(copy.find("b"), 1);
+  EXPECT_NE(p, copy);
+}
+
+TEST(Problem, EqualsOneBuiltTheSameWay) {
+  Problem a, b;
+  for (Problem* p : {&a, &b}) p->add({"a", 100, 1});
+  EXPECT_EQ(a, b);
+  b.resident(1);
+  EXPECT_NE(a, b);
+}
+
+TEST(Problem, KeepsWhatItHeldWhenMovedFrom) {
+  Problem p;
+  p.add({"a", 100, 1});
+  Problem moved = std::move(p);
+  EXPECT_EQ(moved, p);
+  p = {};
+  EXPECT_EQ(p.node_count(), 0);
+  EXPECT_EQ(moved.node_count(), 1);
+}
+
+TEST(Problem, IsAlignedBySharingWhereNothingChanges) {
+  Problem p;
+  auto a = p.add({"a", 128, 1, 64});
+  EXPECT_EQ(&p.aligned(64).node(0), &p.node(0));
+  p.compressible(a, {65, 1, 1});
+  Problem rounded = p.aligned(64);
+  EXPECT_EQ(rounded.value(0).compression->bytes, 128);
+  EXPECT_EQ(p.value(0).compression->bytes, 65);
+  EXPECT_EQ(rounded.aligned(64), rounded);
+}
+
 }  // namespace
 }  // namespace reprise
