@@ -7,12 +7,20 @@
 namespace reprise::memory {
 namespace {
 
+std::size_t buffers_in(std::span<const Row> rows) {
+  std::size_t count = 0;
+  for (const Row& row : rows) count += row.size();
+  return count;
+}
+
 /// How many sections are over by a moment. A section ends where buffers end after others have begun: at such moments
 /// the live set is maximal, and what holds there holds at every other moment.
 class SectionClock {
  public:
   SectionClock(std::span<const Buffer> buffers, std::span<const Row> rows) {
     std::vector<std::int64_t> starts, ends;
+    starts.reserve(buffers_in(rows));
+    ends.reserve(buffers_in(rows));
     for (const Row& row : rows)
       for (std::size_t i : row) starts.push_back(buffers[i].lower), ends.push_back(buffers[i].upper);
     std::ranges::sort(starts);
@@ -96,6 +104,8 @@ std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Buffer> buff
 Instance make_instance(std::span<const Buffer> buffers, std::span<const Row> rows, std::int64_t unit) {
   SectionClock clock(buffers, rows);
   Instance instance{.sections = clock.sections(), .unit = unit};
+  instance.items.reserve(rows.size());
+  instance.parts.reserve(buffers_in(rows));
   for (const Row& row : rows) {
     Item item{.first = clock.over_by(buffers[row.front()].lower),
               .last = clock.over_by(buffers[row.back()].upper),

@@ -28,32 +28,24 @@ void check_options(std::span<const Buffer> buffers, const PackOptions& options) 
     fail("[pack] sizes aligned to {} sum up to more than 2^62 bytes", options.alignment);
 }
 
-/// Buffers as they are packed: without the empty ones, and aligned as the options say.
-struct Task {
-  std::vector<Buffer> buffers;
-  std::int64_t unit = 1;  // the least alignment
-
-  Task(std::span<const Buffer> given, const PackOptions& options) : buffers(given.begin(), given.end()) {
-    unit = std::numeric_limits<std::int64_t>::max();
-    for (Buffer& b : buffers) {
-      b.alignment = std::max(b.alignment, options.alignment);
-      unit = std::min(unit, b.alignment);
-    }
-    if (buffers.empty()) unit = options.alignment;
-  }
-};
+/// The least alignment of all: what divides every offset.
+std::int64_t unit_of(std::span<const Buffer> buffers, const PackOptions& options) {
+  auto least = std::ranges::min_element(buffers, {}, &Buffer::alignment);
+  return least == buffers.end() ? options.alignment : std::max(least->alignment, options.alignment);
+}
 
 struct Group {
   std::vector<Row> rows;
   Instance instance;
 };
 
-std::vector<Group> groups_of(const Task& task) {
-  std::vector<Row> rows = rows_of(task.buffers);
-  std::erase_if(rows, [&](const Row& row) { return task.buffers[row.front()].size == 0; });
+std::vector<Group> groups_of(std::span<const Buffer> buffers, const PackOptions& options) {
+  std::vector<Row> rows = rows_of(buffers);
+  std::erase_if(rows, [&](const Row& row) { return buffers[row.front()].size == 0; });
+  const std::int64_t unit = unit_of(buffers, options);
   std::vector<Group> groups;
-  for (auto& part : split_at_idle_moments(task.buffers, std::move(rows))) {
-    Instance instance = make_instance(task.buffers, part, task.unit);
+  for (auto& part : split_at_idle_moments(buffers, std::move(rows))) {
+    Instance instance = make_instance(buffers, part, unit);
     groups.push_back({std::move(part), std::move(instance)});
   }
   std::ranges::stable_sort(groups, std::greater<>{}, [](const Group& g) { return g.instance.lower_bound; });
@@ -94,14 +86,13 @@ PackResult pack(std::span<const Buffer> buffers, const PackOptions& options) {
   check_buffers(buffers);
   check_options(buffers, options);
   Work work(options.work_limit, options.time_limit_seconds);
-  Task task(buffers, options);
-  std::vector<Group> groups = groups_of(task);
+  std::vector<Group> groups = groups_of(buffers, options);
   PackResult result{.layout = {.offsets = std::vector<std::int64_t>(buffers.size())}, .algorithm = "none needed"};
   std::int64_t refuted = -1;
   if (!groups.empty()) result.lower_bound = groups.front().instance.lower_bound;
   for (const Group& group : groups) {
     Goal goal{std::max(options.capacity.value_or(result.lower_bound), result.height), options.capacity.has_value()};
-    GroupResult solved = solve_group(task.buffers, group.rows, group.instance, goal, options.seed, work);
+    GroupResult solved = solve_group(buffers, group.rows, group.instance, goal, options.seed, work);
     refuted = std::max(refuted, solved.refuted);
     if (solved.height > result.height) result.height = solved.height, result.algorithm = solved.algorithm;
     for (std::size_t i = 0; i < group.rows.size(); ++i)

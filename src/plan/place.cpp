@@ -14,6 +14,8 @@ namespace {
 class Buffers {
  public:
   Buffers(const Problem& problem, const std::vector<Placement>& lives) : last_(problem.values().size(), none) {
+    buffers.reserve(lives.size());
+    rows.reserve(lives.size());
     for (std::size_t r = 0; r < lives.size(); ++r) {
       const Placement& row = lives[r];
       bool is_value = row.kind == Placement::Kind::value;
