@@ -153,7 +153,7 @@ class Program {
     Front front;
     add_splits(i, j, front);
     add_tapes(i, j, front);
-    return thinned(std::move(front));
+    return thinned(front);
   }
 
   void add_splits(int i, int j, Front& front) {
@@ -231,10 +231,11 @@ class Program {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.cost <= b.cost;
   }
 
-  // Of a front that is too long some points are left out.
-  Front thinned(Front front) const {
+  // Of a front that is too long some points are left out. There are many fronts, so none holds more than it needs.
+  Front thinned(const Front& front) const {
     if (front.size() <= longest_front_) return front;
     Front thinned;
+    thinned.reserve(longest_front_);
     for (std::size_t k = 0; k < longest_front_; ++k) {
       thinned.push_back(front[k * (front.size() - 1) / (longest_front_ - 1)]);
     }

@@ -19,7 +19,10 @@ class Biographer {
     for (int i = 0; i < static_cast<int>(steps_.size()); ++i) visit(i, steps_[at(i)]);
     for (int v = 0; v < problem.value_count(); ++v) end(v, static_cast<int>(steps_.size()));
   }
-  std::vector<Placement> take() { return std::move(lives_); }
+  std::vector<Placement> take() {
+    lives_.shrink_to_fit();  // layouts are kept
+    return std::move(lives_);
+  }
 
  private:
   bool is_pinned(int v) const { return problem_.node(problem_.value(v).node).pinned; }

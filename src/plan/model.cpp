@@ -2,6 +2,7 @@
 #include "plan/model.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/index.h"
@@ -30,6 +31,7 @@ class Builder {
 
  private:
   void number() {
+    model_.nodes.reserve(problem_.nodes().size());
     node_of_.resize(problem_.nodes().size());
     value_of_.resize(problem_.values().size());
     int values = 0;
@@ -153,13 +155,15 @@ class Writer {
   }
 
   std::vector<Step> write() {
+    steps_.reserve(events_.size());
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
       if (event.kind == Event::Kind::run)
         run(model_.node(event.id).original);
       else
         come_back(event);
-      for (Step step : departures_[i]) steps_.push_back(step);
+      if (auto found = departures_.find(i); found != departures_.end())
+        steps_.insert(steps_.end(), found->second.begin(), found->second.end());
     }
     for (int v = 0; v < problem_.value_count(); ++v) {
       if (problem_.value(v).output) renew(v);
@@ -169,7 +173,6 @@ class Writer {
 
  private:
   void find_departures() {
-    departures_.resize(events_.size());
     std::vector<int> last_use(model_.values.size(), -1);
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
@@ -215,7 +218,7 @@ class Writer {
   std::span<const Event> events_;
   std::vector<char> is_current_;
   std::vector<std::vector<int>> views_;
-  std::vector<std::vector<Step>> departures_;
+  std::map<std::size_t, std::vector<Step>> departures_;  // by the event they follow; few have any
   std::vector<Step> steps_;
 };
 

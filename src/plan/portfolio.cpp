@@ -38,6 +38,13 @@ bool is_order_decisive(const Model& model, const Certificate& certificate) {
          certificate.least_budget < certificate.least_budget_this_order;
 }
 
+// What solvers are told: the schedule to start from is the first candidate, and they are given that.
+PlanOptions without_start(const PlanOptions& options) {
+  PlanOptions told = options;
+  told.start.reset();
+  return told;
+}
+
 }  // namespace
 
 void move_to(const Problem& problem, Placed placed, Planned& plan) {
@@ -53,6 +60,7 @@ void move_to(const Problem& problem, Placed placed, Planned& plan) {
 Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline)
     : problem_(problem),
       options_(options),
+      told_(without_start(options)),
       placer_(std::move(placer)),
       deadline_(deadline),
       target_(options.budget),
@@ -168,9 +176,8 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   Schedule seed = candidate_.schedule;
   Verdict seed_verdict = candidate_.verdict;
   auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
-  PlanOptions told = options_;
-  told.budget = aim_ = target_;
-  Attempt attempt{problem_, told,         round.deadline, round.model, round.certificate,
+  told_.budget = aim_ = target_;
+  Attempt attempt{problem_, told_,        round.deadline, round.model, round.certificate,
                   seed,     seed_verdict, report,         round.enough};
   attempt.round = round.number;
   attempt.has_free_core = has_free_core;
@@ -180,7 +187,7 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   attempt.is_stale = [this] { return is_stale(); };
   if (is_timed()) attempt.sample = [&](const Schedule& schedule) { sample(solver, schedule); };
   attempt.placed_cost = [this] { return placed_cost(); };
-  bool is_lowered = told.budget < options_.budget;
+  bool is_lowered = told_.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
     if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);
   };

@@ -87,6 +87,7 @@ class Portfolio {
   static constexpr std::int64_t none = -1;
   const Problem& problem_;
   const PlanOptions& options_;
+  PlanOptions told_;  // to the solver that runs: the same for another budget
   Placer placer_;
   const Deadline& deadline_;
   bool is_decisive_ = false;         // orders decide, and there is a time limit

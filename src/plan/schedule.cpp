@@ -7,18 +7,25 @@ namespace reprise {
 namespace {
 
 // For each step, the values to drop right after it. Walks backwards: a value seen for the first time since it was last
-// made has its last use there.
+// made has its last use there. Drops are listed in the order of the walk, so a step's end where those of the step
+// before it begin.
 class LastUses {
  public:
   LastUses(const Problem& problem, std::span<const Step> steps)
-      : problem_(problem), needed_(problem.values().size(), 0) {
-    drops_.resize(steps.size());
+      : problem_(problem), needed_(problem.values().size(), 0), begin_(steps.size()) {
     for (int v = 0; v < problem.value_count(); ++v) {
       if (problem.value(v).output) need(v);
     }
-    for (std::size_t i = steps.size(); i-- > 0;) visit(i, steps[i]);
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      begin_[i] = static_cast<int>(drops_.size());
+      visit(steps[i]);
+    }
   }
-  const std::vector<int>& after(std::size_t step) const { return drops_[step]; }
+  std::size_t count() const { return drops_.size(); }
+  std::span<const int> after(std::size_t step) const {
+    std::size_t end = step == 0 ? drops_.size() : at(begin_[step - 1]);
+    return std::span(drops_).subspan(at(begin_[step]), end - at(begin_[step]));
+  }
 
  private:
   void need(int value) {
@@ -26,35 +33,36 @@ class LastUses {
     if (int root = problem_.value(value).view_of; root >= 0) needed_[at(root)] = 1;
   }
 
-  void use(std::size_t step, int value) {
+  void use(int value) {
     int root = problem_.value(value).view_of;
-    if (root >= 0) use(step, root);
+    if (root >= 0) use(root);
     if (needed_[at(value)]) return;
     needed_[at(value)] = 1;
     bool goes_by_itself = root >= 0 || problem_.node(problem_.value(value).node).pinned;  // with its root, or never
-    if (!goes_by_itself) drops_[step].push_back(value);
+    if (!goes_by_itself) drops_.push_back(value);
   }
 
-  void visit(std::size_t i, Step step) {
-    if (step.kind != Step::Kind::run) return visit_other_form(i, step);
+  void visit(Step step) {
+    if (step.kind != Step::Kind::run) return visit_other_form(step);
     const Problem::Node& node = problem_.node(step.id);
     for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
-      use(i, v);
+      use(v);
       needed_[at(v)] = 0;
     }
-    for (int input : node.inputs) use(i, input);
+    for (int input : node.inputs) use(input);
   }
 
   // Leaving the plain form ends a life by itself; coming back begins one.
-  void visit_other_form(std::size_t i, Step step) {
+  void visit_other_form(Step step) {
     bool leaves = step.kind == Step::Kind::page_out || step.kind == Step::Kind::compress;
-    if (!leaves) use(i, step.id);
+    if (!leaves) use(step.id);
     needed_[at(step.id)] = 1;  // leaving: the plain form until now; coming back: the other form until now
   }
 
   const Problem& problem_;
   std::vector<char> needed_;
-  std::vector<std::vector<int>> drops_;
+  std::vector<int> drops_;
+  std::vector<int> begin_;  // per step, where its drops begin
 };
 
 // Every node once in base order, and again only what is not to be kept across a node but needed after it.
@@ -109,6 +117,7 @@ class BaseOrder {
 Schedule with_drops(const Problem& problem, std::span<const Step> steps) {
   LastUses last_uses(problem, steps);
   Schedule schedule;
+  schedule.steps.reserve(steps.size() + last_uses.count());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     schedule.steps.push_back(steps[i]);
     for (int value : last_uses.after(i)) schedule.steps.push_back({Step::Kind::drop, value});

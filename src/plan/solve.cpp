@@ -55,7 +55,8 @@ class Planner {
     if (is_timed()) return solve_in_time();
     Decision decision = decide(options_.budget);
     if (!decision.found) return fall_back();
-    if (std::isinf(options_.gap)) return finish(with_smallest(*decision.solving, tightened(*decision.found)));
+    if (std::isinf(options_.gap))
+      return finish(with_smallest(*decision.solving, tightened(std::move(*decision.found))));
     return solve_fitting(*decision.found);
   }
 
@@ -283,7 +284,7 @@ class Planner {
     if (start) options.start = std::move(start);
     bool is_order = some.size() == 1;
     options.gap = is_order ? 0 : std::numeric_limits<double>::infinity();
-    Decision decision{std::make_unique<Solving>(aligned_, options, placer(budget)), {}};
+    Decision decision{std::make_unique<Solving>(aligned_, std::move(options), placer(budget)), {}};
     decision.solving->run_without_raising();
     decision.found = decision.solving->best();
     return decision;

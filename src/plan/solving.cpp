@@ -61,10 +61,10 @@ bool is_base_order(const Problem& problem, const Schedule& schedule) {
   return next == problem.node_count();
 }
 
-Solving::Solving(const Problem& problem, const PlanOptions& options, Placer placer)
+Solving::Solving(const Problem& problem, PlanOptions options, Placer placer)
     : problem_(problem),
-      options_(options),
-      deadline_(options),
+      options_(std::move(options)),
+      deadline_(options_),
       model_(make_model(problem)),
       portfolio_(problem, options_, std::move(placer), deadline_) {}
 

@@ -24,7 +24,7 @@ class SharedBound {
 /// One search for a budget, with the proof that goes with it.
 class Solving {
  public:
-  Solving(const Problem& problem, const PlanOptions& options, Placer placer);
+  Solving(const Problem& problem, PlanOptions options, Placer placer);
 
   void run();
   /// The same plan without a proof of how good it is, which takes most of the time of short searches.
