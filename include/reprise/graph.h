@@ -249,6 +249,8 @@ class REPRISE_API Graph {
   std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   const Type& type(Ref ref) const { return node(ref.node).outputs[static_cast<std::size_t>(ref.output)]; }
   Signature signature(std::int32_t i, std::vector<Type>& input_types) const;
+  /// Makes room for so many nodes, so that adding them takes no more memory than they need.
+  void reserve(std::int32_t size) { nodes_.reserve(static_cast<std::size_t>(size)); }
   /// Removes the nodes from `size` on, and the inputs and outputs among them.
   void shrink(std::int32_t size);
 
@@ -302,7 +304,7 @@ REPRISE_API void verify(const Graph& graph);
 
 /// Nodes that cannot reach an output are removed; inputs stay.
 REPRISE_API Graph eliminate_dead_code(const Graph& graph);
-/// Nodes of the same op, inputs and attributes become one.
+/// Nodes of the same op, inputs and attributes become one; others with the same attributes share these.
 REPRISE_API Graph eliminate_common_subexpressions(const Graph& graph);
 /// Nodes whose inputs are all constants become constants, as long as those are not larger than `largest_bytes`.
 REPRISE_API Graph fold_constants(const Graph& graph, std::int64_t largest_bytes = 1 << 20);

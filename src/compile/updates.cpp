@@ -64,6 +64,7 @@ class Hoist {
  public:
   explicit Hoist(const Graph& graph)
       : from_(graph), waits_(at(graph.size()), 0), unlocks_(at(graph.size())), place_(at(graph.size()), -1) {
+    to_.reserve(graph.size());
     std::vector<std::vector<std::int32_t>> readers = readers_of(graph);
     std::vector<std::vector<std::int32_t>> needs(at(graph.size()));
     std::vector<bool> updates(at(graph.size()), false);

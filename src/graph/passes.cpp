@@ -13,7 +13,9 @@ namespace {
 // Copies a graph node by node, remembering where each node went.
 class Copy {
  public:
-  explicit Copy(const Graph& from) : from_(from), place_(static_cast<std::size_t>(from.size()), -1) {}
+  explicit Copy(const Graph& from) : from_(from), place_(static_cast<std::size_t>(from.size()), -1) {
+    to_.reserve(from.size());
+  }
 
   Node moved(std::int32_t i) const {
     Node node = from_.node(i);
@@ -41,6 +43,21 @@ class Copy {
   std::vector<std::int32_t> place_;
 };
 
+// Attributes that are the same, held once.
+class SharedAttributes {
+ public:
+  const Attributes& one_of(const Attributes& attributes) {
+    std::uint64_t h = hash_of(attributes);
+    auto [begin, end] = known_.equal_range(h);
+    for (auto at = begin; at != end; ++at)
+      if (at->second == attributes) return at->second;
+    return known_.emplace(h, attributes)->second;
+  }
+
+ private:
+  std::unordered_multimap<std::uint64_t, Attributes> known_;
+};
+
 bool same_content(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.hint == b.hint && a.attributes == b.attributes;
 }
@@ -63,6 +80,7 @@ Graph eliminate_dead_code(const Graph& graph) {
 
 Graph eliminate_common_subexpressions(const Graph& graph) {
   Copy copy(graph);
+  SharedAttributes shared;
   std::unordered_multimap<std::uint64_t, std::int32_t> seen;
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     Node node = copy.moved(i);
@@ -78,6 +96,7 @@ Graph eliminate_common_subexpressions(const Graph& graph) {
       continue;
     }
     seen.emplace(h, copy.so_far().size());
+    if (!node.attributes.empty()) node.attributes = shared.one_of(node.attributes);
     copy.append(i, std::move(node));
   }
   return copy.finish();

@@ -59,6 +59,16 @@ TEST(CommonSubexpressions, ValuesTheUserMarkedDifferentlyStayApart) {
   EXPECT_EQ(count(eliminate_common_subexpressions(graph), "tanh"), 2);
 }
 
+TEST(CommonSubexpressions, NodesWithTheSameAttributesShareThem) {
+  Graph graph = traced([](const Values& v) -> Values { return {sum(v[0], {0}) + sum(tanh(v[0]), {0})}; });
+  Graph lean = eliminate_common_subexpressions(graph);
+  std::vector<const void*> held;
+  for (const Node& node : lean.nodes())
+    if (node.op->name == "sum") held.push_back(node.attributes.begin());
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0], held[1]);
+}
+
 TEST(Constants, AreFoldedAsFarAsTheyAreKnown) {
   Graph graph = traced([](const Values& v) -> Values { return {v[0] * square(Value(Tensor{1, 2, 3}) + 1.0)}; });
   Graph folded = eliminate_dead_code(fold_constants(graph));
