@@ -108,8 +108,10 @@ Bench run(const BenchCommand& command) {
     std::vector<Tensor> batch = batch_for(model, command);
     if (!command.gradients.empty()) write_gradients(model, batch, command);
     if (command.exact) bench.exact_losses = exact_losses(model, batch, command.steps);
-    for (std::size_t i = 0; i < batch.size(); ++i)
+    for (std::size_t i = 0; i < batch.size(); ++i) {
       std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
+      batch[i] = {};  // is in its place now
+    }
   }
   reset_memory_peak();
   std::vector<Tensor> batch;

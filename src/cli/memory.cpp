@@ -51,10 +51,10 @@ void MemoryWatch::arena_is_next() {
 }
 
 Measured MemoryWatch::measure(const TrainStep& step, const std::vector<double>& seconds) const {
+  std::int64_t resident_peak = status_bytes("VmHWM") - before_;  // before the timeline is written down
   std::vector<double> later(seconds.begin() + (seconds.size() > 1 ? 1 : 0), seconds.end());
   return {median(later), seconds.empty() ? 0 : recompute_share(step.timeline()),
-          std::max(peak_before_arena_, step.arena_bytes() + memory_use().peak_bytes), before_,
-          status_bytes("VmHWM") - before_};
+          std::max(peak_before_arena_, step.arena_bytes() + memory_use().peak_bytes), before_, resident_peak};
 }
 
 }  // namespace reprise::cli

@@ -29,7 +29,7 @@ Executor::Executor(std::shared_ptr<const Program> program, const ExecuteOptions&
     hashes_.resize(at(program_->graph.size()));
     page_hashes_.resize(at(program_->page_bytes / page_size));
   }
-  if (options_.timeline) timeline_.resize(program_->instructions.size());
+  if (options_.timeline) times_.resize(program_->instructions.size());
 }
 
 void Executor::place_constants() {
@@ -42,24 +42,17 @@ void Executor::place_constants() {
 }
 
 void Executor::prepare_calls() {
-  const Graph& graph = program_->graph;
-  std::size_t inputs = 0, outputs = 0;
-  for (const Instruction& i : program_->instructions)
-    if (i.kind == Instruction::Kind::run) inputs += at(i.inputs.count), outputs += at(i.outputs.count);
-  inputs_.reserve(inputs);
-  outputs_.reserve(outputs);
+  places_.reserve(program_->offsets.size());
+  for (std::int64_t offset : program_->offsets) places_.push_back(arena_->base() + offset);
   calls_.reserve(program_->instructions.size());
-  for (const Instruction& instruction : program_->instructions) {
-    Call& call = calls_.emplace_back();
-    if (instruction.kind != Instruction::Kind::run) continue;
-    std::size_t first_input = inputs_.size(), first_output = outputs_.size();
-    for (std::int64_t offset : program_->at(instruction.inputs)) inputs_.push_back(arena_->base() + offset);
-    for (std::int64_t offset : program_->at(instruction.outputs)) outputs_.push_back(arena_->base() + offset);
-    call.kernel = &kernels_.of(graph, instruction.node);
-    call.buffers = {{inputs_.data() + first_input, at(instruction.inputs.count)},
-                    {outputs_.data() + first_output, at(instruction.outputs.count)},
-                    arena_->base() + instruction.scratch};
-  }
+  for (const Instruction& i : program_->instructions)
+    calls_.push_back(i.kind == Instruction::Kind::run ? &kernels_.of(program_->graph, i.node) : nullptr);
+}
+
+Buffers Executor::buffers(const Instruction& i) const {
+  return {{places_.data() + i.inputs.first, at(i.inputs.count)},
+          {places_.data() + i.outputs.first, at(i.outputs.count)},
+          arena_->base() + i.scratch};
 }
 
 void Executor::prepare_moves() {
@@ -78,7 +71,7 @@ void Executor::prepare_moves() {
       else
         file->read(page, data, bytes);
     };
-    calls_[i].kernel = &moves_[i];
+    calls_[i] = &moves_[i];
   }
 }
 
@@ -108,37 +101,43 @@ void Executor::run() {
   if (!is_touched_) arena_->touch();
   is_touched_ = true;
   if (options_.poison || options_.verify_recompute || options_.timeline) return run_watched();
-  for (const Call& call : calls_)
-    if (call.kernel) call.kernel->run(call.buffers);
+  for (std::size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i]) calls_[i]->run(buffers(program_->instructions[i]));
 }
 
 void Executor::run_watched() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  std::int64_t live = program_->pinned_bytes;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const Instruction& instruction = program_->instructions[i];
+    double begin = seconds();
+    if (calls_[i]) calls_[i]->run(buffers(instruction));
+    if (options_.timeline) times_[i] = {begin, seconds()};
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
-    double begin = seconds();
-    if (fills) live += instruction.bytes;
-    if (calls_[i].kernel) calls_[i].kernel->run(calls_[i].buffers);
-    double end = seconds();
-    if (options_.timeline)
-      timeline_[i] = {doing(instruction),
-                      instruction.node,
-                      is_run && instruction.again,
-                      begin,
-                      end,
-                      live + instruction.scratch_bytes,
-                      instruction.kind == Instruction::Kind::drop,
-                      instruction.page >= 0};
-    if (!fills) live -= instruction.bytes;
     if (options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);
     if (options_.poison && !fills) poison(program_->at(instruction.outputs)[0], instruction.bytes);
   }
+}
+
+// Written when it is asked for: a step should not need memory for it.
+const std::vector<Moment>& Executor::timeline() {
+  timeline_.clear();
+  timeline_.reserve(times_.size());
+  std::int64_t live = program_->pinned_bytes;
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    const Instruction& instruction = program_->instructions[i];
+    bool is_run = instruction.kind == Instruction::Kind::run;
+    bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
+    if (fills) live += instruction.bytes;
+    timeline_.push_back({doing(instruction), instruction.node, is_run && instruction.again, times_[i].begin,
+                         times_[i].end, live + instruction.scratch_bytes, instruction.kind == Instruction::Kind::drop,
+                         instruction.page >= 0});
+    if (!fills) live -= instruction.bytes;
+  }
+  return timeline_;
 }
 
 std::string_view Executor::doing(const Instruction& instruction) const {

@@ -52,12 +52,12 @@ class Executor {
 
   std::int64_t arena_bytes() const { return arena_->bytes(); }
   const Program& program() const { return *program_; }
-  const std::vector<Moment>& timeline() const { return timeline_; }
+  /// Of the last run.
+  const std::vector<Moment>& timeline();
 
  private:
-  struct Call {
-    const Kernel* kernel = nullptr;  // null: nothing to run
-    Buffers buffers;
+  struct Times {
+    double begin = 0, end = 0;  // seconds since the run began
   };
   void place_constants();
   void prepare_calls();
@@ -67,6 +67,7 @@ class Executor {
   void verify(const Instruction& instruction);
   void verify_run(const Instruction& instruction);
   void verify_move(const Instruction& instruction);
+  Buffers buffers(const Instruction& instruction) const;
   std::string_view doing(const Instruction& instruction) const;
 
   std::shared_ptr<const Program> program_;
@@ -74,13 +75,13 @@ class Executor {
   std::shared_ptr<Arena> arena_;
   bool is_touched_ = false;
   KernelCache kernels_{std::numeric_limits<std::size_t>::max()};
-  std::vector<const void*> inputs_;  // of all calls, one after another
-  std::vector<void*> outputs_;
-  std::vector<Call> calls_;  // by instruction
+  std::vector<void*> places_;         // in the arena, of the program's offsets
+  std::vector<const Kernel*> calls_;  // by instruction; null: nothing to run
   std::unique_ptr<PageFile> page_file_;
   std::vector<Kernel> moves_;               // to and from it
   std::vector<std::uint64_t> hashes_;       // of what each node made first
   std::vector<std::uint64_t> page_hashes_;  // of what each page of the file is the beginning of
+  std::vector<Times> times_;                // of the last run, by instruction; empty unless a timeline is asked for
   std::vector<Moment> timeline_;
 };
 
