@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/free_memory.h"
 #include "compile/problem_of.h"
 #include "compile/profile.h"
 #include "compile/updates.h"
@@ -140,12 +141,14 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 
 Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
+  if (is_limited) give_back_free_memory();  // of recording and passes
   PlanResult result = is_limited && effort == Effort::settle
                           ? settled(prepared.problem, with_estimates(prepared, options), planning_of(options))
                           : plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   auto program =
       std::make_shared<Program>(link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
+  if (is_limited) give_back_free_memory();  // of planning
   return {std::move(result), std::move(program)};
 }
 

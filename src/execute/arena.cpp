@@ -2,26 +2,14 @@
 #include "execute/arena.h"
 
 #include <sys/mman.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/free_memory.h"
 
 namespace reprise {
-namespace {
-
-// Planning, and parameters that moved into the arena, leave free blocks behind that the process would go on holding.
-void give_back_free_memory() {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
-}
-
-}  // namespace
 
 Arena::Arena(std::int64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
@@ -39,7 +27,7 @@ Arena::~Arena() {
 }
 
 void Arena::touch() {
-  give_back_free_memory();
+  give_back_free_memory();  // parameters have moved into the arena
   constexpr std::int64_t page = 4096;
   for (std::int64_t at = 0; at < bytes_; at += page) {
     volatile std::byte& byte = base_[at];
