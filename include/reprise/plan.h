@@ -114,7 +114,8 @@ class REPRISE_API Problem {
 
   /// The value stays in memory to the end.
   void output(ValueRef value);
-  /// The value is neither recomputed, compressed nor paged: once made it stays until its last use.
+  /// The value is neither recomputed, compressed nor paged: once made it stays until its last use. Of a view, so does
+  /// what it views.
   void keep(ValueRef value);
   /// The value is not in memory while `across` runs; who needs it later computes it again.
   void never_keep(ValueRef value, ValueRef across);

@@ -130,7 +130,12 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
 
 void Problem::output(ValueRef value) { own().values[at(index(value))].output = true; }
 
-void Problem::keep(ValueRef value) { own().values[at(index(value))].keep = true; }
+// A view is gone when what it views is made again: that is kept, too.
+void Problem::keep(ValueRef value) {
+  Value& kept = own().values[at(index(value))];
+  kept.keep = true;
+  if (kept.view_of >= 0) own().values[at(kept.view_of)].keep = true;
+}
 
 void Problem::never_keep(ValueRef value, ValueRef across) {
   int dropped = index(value), during = this->value(index(across)).node;
@@ -154,6 +159,7 @@ void Problem::view(ValueRef value, ValueRef of) {
   if (view.compression || view.paging)
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
   view.view_of = root;
+  if (view.keep) data.values[at(root)].keep = true;
   data.total_bytes -= std::exchange(view.bytes, 0);
 }
 

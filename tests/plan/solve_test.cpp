@@ -55,6 +55,25 @@ TEST(Solve, SaysThatNothingWasFoundInTimeUnlessItIsToSettleThat) {
   EXPECT_TRUE(less.is_decided);
 }
 
+// What it views must not be made again, or it would be gone.
+TEST(Solve, KeepsWhatAKeptViewShows) {
+  for (bool is_kept_first : {false, true}) {
+    Problem p;
+    ValueRef base = p.add({"base", 8, 1}), view = p.add({"view", 4, 1}, {base});
+    if (is_kept_first) p.keep(view);
+    p.view(view, base);
+    if (!is_kept_first) p.keep(view);
+    p.add({"large", 98, 1});
+    p.output(p.add({"end", 4, 1}, {view}));
+    EXPECT_TRUE(p.value(p.index(base)).keep);
+    for (std::int64_t budget : {1, 102, 106, 110, 220}) {
+      PlanResult result = solve(p, {.budget = budget});
+      EXPECT_EQ(result.feasible, budget >= result.min_budget);
+      EXPECT_TRUE(!result.feasible || validate(p, result.schedule, budget));
+    }
+  }
+}
+
 TEST(Solve, AnswersForAnEmptyProblem) {
   Problem p;
   p.resident(7);
