@@ -11,6 +11,7 @@
 #include "cli/model.h"
 #include "reprise/optim.h"
 #include "reprise/plan_io.h"
+#include "trainer/metrics.h"
 
 namespace reprise::cli {
 namespace {
@@ -43,8 +44,12 @@ Check is_share() {
 Check is_metrics_file() {
   return check(
       [](const std::string& path) -> std::string {
-        bool is_one = path.ends_with(".csv") || path.ends_with(".jsonl");
-        return is_one ? "" : fmt::format("'{}' ends neither in .csv nor in .jsonl, which say how to write it", path);
+        try {
+          expect_metrics_path(path);
+        } catch (const Error& e) {
+          return e.what();
+        }
+        return {};
       },
       "FILE");
 }

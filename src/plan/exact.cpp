@@ -83,6 +83,7 @@ class Search {
     }
   }
 
+  /// Whether the last search ended before it had tried every way: what it says is then no proof.
   bool gave_up() const { return gave_up_; }
 
   /// The cheapest schedule within the budget that costs less than `below`, if there is one.
@@ -119,13 +120,14 @@ class Search {
       open_.pop();
       Reached current = reached_[at(next.index)];
       if (known_.at(current.state) != next.index) continue;  // reached at less cost since
-      if (is_end(current.state)) return schedule_to(next.index);
-      if (is_exhausted() || deadline_.is_over()) {
-        gave_up_ = true;
-        return std::nullopt;
+      if (is_end(current.state)) {
+        gave_up_ = is_exhausted();  // ways were left out, and one of them may be cheaper
+        return schedule_to(next.index);
       }
+      if (is_exhausted() || deadline_.is_over()) break;
       expand(current, next.index);
     }
+    gave_up_ = !open_.empty() || is_exhausted();
     return std::nullopt;
   }
 
@@ -160,7 +162,7 @@ class Search {
 
   // Values that some node may still read, whatever runs again, and outputs.
   Bits useful(const State& s) const {
-    Bits values = outputs_ | pinned_;
+    Bits values = with_roots(outputs_) | pinned_;
     for (int n = problem_.node_count() - 1; n >= 0; --n) {
       Bits made = made_[at(n)];
       if ((s.ran & bit(n)) && !(may_run_again_[at(n)] && (made & values))) continue;

@@ -347,8 +347,8 @@ class Planner {
 
   // Orders are found more easily with some room, and often need less than they were given, or do after another search.
   std::optional<Planned> lower_by_orders(std::int64_t known) const {
-    for (int percent : {120, 108, 102}) {
-      std::optional<Planned> found = alone("order_search", known * percent / 100);
+    for (int part : {5, 12, 50}) {
+      std::optional<Planned> found = alone("order_search", known + known / part);
       if (found) found = lowered(std::move(*found));
       if (found && found->placed.bytes >= known)
         found = search(known - 1, {"order_search"}, found->judged.schedule).found;

@@ -37,10 +37,14 @@ std::string cell(double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""
 
 }  // namespace
 
+void expect_metrics_path(const std::string& path) {
+  if (!path.ends_with(".csv") && !path.ends_with(".jsonl"))
+    fail("[metrics] '{}' ends neither in .csv nor in .jsonl, which say how to write it", path);
+}
+
 MetricsFile::MetricsFile(const std::string& path, std::int64_t last_step)
     : path_(path), is_csv_(path.ends_with(".csv")) {
-  if (!is_csv_ && !path.ends_with(".jsonl"))
-    fail("[metrics] '{}' ends neither in .csv nor in .jsonl, which say how to write it", path);
+  expect_metrics_path(path);
   std::string kept = last_step > 0 ? lines_up_to(path, is_csv_, last_step) : "";
   file_.open(path, std::ios::trunc);
   if (is_csv_) kept = std::string(columns) + "\n" + kept;

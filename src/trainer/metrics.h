@@ -10,6 +10,9 @@
 
 namespace reprise {
 
+/// An Error unless the name says how to write the file.
+void expect_metrics_path(const std::string& path);
+
 class MetricsFile {
  public:
   /// Begins the file anew, or keeps its lines up to `last_step` and goes on after them.

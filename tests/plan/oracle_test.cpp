@@ -106,6 +106,41 @@ TEST(Exact, EqualsTheShortestPathOverAllSteps) {
   EXPECT_GT(feasible, 500);
 }
 
+// A search that ends early, even in the middle of the ways from a state, must not call its result proved.
+TEST(Exact, ProvesNothingThatItDidNotSearchThrough) {
+  int feasible = 0;
+  for (std::uint64_t seed = 1; seed <= problem_count(600); ++seed) {
+    int nodes = 4 + static_cast<int>(seed % 4);
+    Problem p = random_problem(kinds[seed % 5], seed, {.nodes = nodes, .with_facts = seed % 3 == 0 && nodes < 6});
+    std::int64_t budget = generators::random_budget(p, seed, 0.55);
+    std::optional<double> expected = oracle::least_cost(p, budget);
+    for (std::int64_t iterations : {0, 1, 2, 5}) {
+      PlanResult exact = solve(p, {.budget = budget, .solvers = {"exact"}, .iterations = iterations});
+      ASSERT_TRUE(!expected || exact.min_budget_bound <= budget) << "seed " << seed;
+      if (expected && exact.feasible) {
+        ASSERT_LE(exact.lower_bound_any_order, *expected * (1 + 1e-9)) << "seed " << seed;
+      }
+    }
+    feasible += expected.has_value();
+  }
+  EXPECT_GT(feasible, 100);
+}
+
+// Its base is needed as long as it is, whatever may run again.
+TEST(Exact, CountsTheBaseOfAViewThatRunsOnce) {
+  Problem p;
+  ValueRef base = p.add({"base", 10, 1}), view = p.add({"view", 10, 1}, {base});
+  p.view(view, base);
+  p.never_recompute(view);
+  p.output(view);
+  p.add({"large", 10, 1});
+  PlanResult nothing = solve(p, {.budget = 1, .solvers = {"exact"}});
+  EXPECT_EQ(nothing.min_budget, 10);  // the large one first
+  PlanResult result = solve(p, {.budget = 10, .solvers = {"exact"}});
+  ASSERT_TRUE(result) << result.why();
+  EXPECT_EQ(result.cost, 3);
+}
+
 TEST(Exact, FindsTheSmallestBudgetToTheByte) {
   for (std::uint64_t seed = 1; seed <= problem_count(300); ++seed) {
     Problem p = random_problem(kinds[seed % 5], seed, {.nodes = 5});
