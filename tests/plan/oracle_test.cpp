@@ -114,7 +114,7 @@ TEST(Exact, ProvesNothingThatItDidNotSearchThrough) {
     Problem p = random_problem(kinds[seed % 5], seed, {.nodes = nodes, .with_facts = seed % 3 == 0 && nodes < 6});
     std::int64_t budget = generators::random_budget(p, seed, 0.55);
     std::optional<double> expected = oracle::least_cost(p, budget);
-    for (std::int64_t iterations : {0, 1, 2, 5}) {
+    for (std::int64_t iterations : {0, 1, 2, 3, 4, 6, 8, 12, 20}) {
       PlanResult exact = solve(p, {.budget = budget, .solvers = {"exact"}, .iterations = iterations});
       ASSERT_TRUE(!expected || exact.min_budget_bound <= budget) << "seed " << seed;
       if (expected && exact.feasible) {
