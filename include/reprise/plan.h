@@ -117,7 +117,8 @@ class REPRISE_API Problem {
   /// The value is neither recomputed, compressed nor paged: once made it stays until its last use. Of a view, so does
   /// what it views.
   void keep(ValueRef value);
-  /// The value is not in memory while `across` runs; who needs it later computes it again.
+  /// The value is not in memory while `across` runs; who needs it later computes it again. The nodes must be able to
+  /// run so in the order in which they were added. Of a view, what it views may stay.
   void never_keep(ValueRef value, ValueRef across);
   /// The node runs exactly once.
   void never_recompute(ValueRef node);
@@ -198,7 +199,8 @@ struct Schedule {
 REPRISE_API Schedule with_drops(const Problem& problem, std::span<const int> nodes);
 /// The same for any steps other than drops.
 REPRISE_API Schedule with_drops(const Problem& problem, std::span<const Step> steps);
-/// Every node once, in base order; again only what must not be kept across a node but is needed after it.
+/// Every node once, in base order; again only what must not be kept across a node but is needed after it. Throws Error
+/// where that cannot be.
 REPRISE_API Schedule keep_all(const Problem& problem);
 
 /// What the judge says of a schedule.

@@ -81,7 +81,7 @@ void name_smallest(PlanResult& r, const Problem& problem, PlanOptions options, i
   if (!r || std::isfinite(options.time_limit) || problem.node_count() > most_nodes) return;
   options.budget = 0;
   PlanResult least = solve(problem, options);
-  r.min_budget = least.min_budget;
+  r.min_budget = std::min(r.min_budget, least.min_budget);
   r.min_budget_bound = std::max(r.min_budget_bound, least.min_budget_bound);
   r.seconds += least.seconds;
 }

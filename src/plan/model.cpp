@@ -125,10 +125,16 @@ class Builder {
     for (int v = 0; v < problem_.value_count(); ++v) {
       int root = problem_.value(v).view_of;
       if (root < 0) continue;
-      for (int input : problem_.node(problem_.value(v).node).inputs) {
+      const Problem::Node& viewer = problem_.node(problem_.value(v).node);
+      double& rerun_cost = model_.nodes[at(node_of_[at(problem_.value(root).node)])].rerun_cost;
+      for (int input : viewer.inputs) {
         bool same_memory = input == root || problem_.value(input).view_of == root;
-        if (!same_memory) model_.nodes[at(node_of_[at(problem_.value(root).node)])].rerun_cost = forbidden;
+        if (!same_memory) rerun_cost = forbidden;
       }
+      bool runs_once = viewer.never_recompute || model_.node(node_of_[at(problem_.value(v).node)]).excludes;
+      if (!runs_once) continue;
+      rerun_cost = forbidden;
+      model_.values[at(value_of_[at(root)])].has_lasting_view = true;
     }
   }
 

@@ -140,6 +140,7 @@ void Problem::keep(ValueRef value) {
 void Problem::never_keep(ValueRef value, ValueRef across) {
   int dropped = index(value), during = this->value(index(across)).node;
   const Node& busy = node(during);
+  if (node(value.node).pinned) fail("[problem] '{}' is pinned, so it is always in memory", value_name(dropped));
   auto needs_it = [&](int read) { return read == dropped || this->value(read).view_of == dropped; };
   if (value.node == during || std::any_of(busy.inputs.begin(), busy.inputs.end(), needs_it)) {
     fail("[problem] '{}' cannot be out of memory while '{}' runs: that makes or reads it", value_name(dropped),

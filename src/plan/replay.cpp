@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/replay.h"
+
+#include <algorithm>
+#include <utility>
+
 #include "base/index.h"
 
 namespace reprise::plan {
@@ -12,25 +16,20 @@ class Replay {
         is_there_(problem.values().size(), 0),
         has_run_(problem.nodes().size(), 0),
         views_(problem.values().size()),
-        excluded_(problem.nodes().size()) {
+        excluded_(problem.nodes().size()),
+        most_runs_(1000 + 10 * problem.nodes().size()) {
     for (int v = 0; v < problem.value_count(); ++v) {
       const Problem::Value& value = problem.value(v);
       if (value.view_of >= 0) views_[at(value.view_of)].push_back(v);
       if (value.never_keep_across >= 0) excluded_[at(value.never_keep_across)].push_back(v);
     }
+    runs_.reserve(problem.nodes().size());
   }
 
   // Runs the node, and before it, deepest first, whatever makes the inputs that are gone.
   void run(int node) {
-    for (int v : excluded_[at(node)]) forget(v);
-    stack_.push_back(node);
-    while (!stack_.empty()) {
-      int next = stack_.back();
-      if (push_missing_inputs(next)) continue;
-      stack_.pop_back();
-      if (next != node && has_run_[at(next)] && is_complete(next)) continue;  // made meanwhile for another reader
-      run_now(next);
-    }
+    if (problem_.node(node).updates >= 0) make_what_is_lost_by(node);
+    run_with_inputs(node);
   }
 
   void drop(int value) {
@@ -38,20 +37,34 @@ class Replay {
   }
 
   void make_sure_of(int value) {
-    if (!is_there_[at(value)]) run(problem_.value(value).node);
+    if (!is_there_[at(value)]) run_with_inputs(problem_.value(value).node);
   }
 
   std::vector<int> take_runs() { return std::move(runs_); }
 
  private:
-  bool push_missing_inputs(int node) {
-    bool any = false;
-    for (int input : problem_.node(node).inputs) {
-      if (is_there_[at(input)]) continue;
-      stack_.push_back(problem_.value(input).node);
-      any = true;
+  // Facts can contradict each other so that values that are read together never are in memory together: it ends then,
+  // with what is no schedule.
+  void run_with_inputs(int node) {
+    stack_.push_back(node);
+    while (!stack_.empty() && runs_.size() < most_runs_) {
+      int next = stack_.back();
+      if (push_missing_inputs(next)) continue;
+      stack_.pop_back();
+      if (next != node && has_run_[at(next)] && is_complete(next)) continue;  // made meanwhile for another reader
+      run_now(next);
     }
-    return any;
+    stack_.clear();
+  }
+
+  // The last first: what is made for an earlier one does not run nodes that come later, so it lets the later one be.
+  bool push_missing_inputs(int node) {
+    auto first = static_cast<std::ptrdiff_t>(stack_.size());
+    for (int input : problem_.node(node).inputs) {
+      if (!is_there_[at(input)]) stack_.push_back(problem_.value(input).node);
+    }
+    std::sort(stack_.begin() + first, stack_.end());
+    return first < static_cast<std::ptrdiff_t>(stack_.size());
   }
 
   bool is_complete(int node) const {
@@ -63,6 +76,7 @@ class Replay {
   }
 
   void run_now(int node) {
+    for (int v : excluded_[at(node)]) forget(v);
     const Problem::Node& run = problem_.node(node);
     for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
       forget(v);
@@ -70,6 +84,47 @@ class Replay {
     }
     has_run_[at(node)] = 1;
     runs_.push_back(node);
+  }
+
+  // Values that are gone, needed later, and made from what the update overwrites: they come back before it.
+  void make_what_is_lost_by(int update) {
+    if (readers_.empty()) find_readers();
+    int old = problem_.node(update).updates;
+    std::vector<int> sources = views_[at(old)];
+    sources.push_back(old);
+    for (int source : sources) {
+      for (int reader : readers_[at(source)]) {
+        const Problem::Node& node = problem_.node(reader);
+        if (!has_run_[at(reader)]) continue;
+        for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+          if (!is_there_[at(v)] && is_needed_later(v)) make_sure_of(v);
+        }
+      }
+    }
+  }
+
+  // By a node that has not run, an output, or whatever is made again for one of these.
+  bool is_needed_later(int value) const {
+    std::vector<int> values{value};
+    std::vector<char> is_seen(problem_.values().size(), 0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (problem_.value(values[i]).output) return true;
+      for (int reader : readers_[at(values[i])]) {
+        if (!has_run_[at(reader)]) return true;
+        const Problem::Node& node = problem_.node(reader);
+        for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
+          if (!is_there_[at(v)] && !std::exchange(is_seen[at(v)], 1)) values.push_back(v);
+        }
+      }
+    }
+    return false;
+  }
+
+  void find_readers() {
+    readers_.resize(problem_.values().size());
+    for (int n = 0; n < problem_.node_count(); ++n) {
+      for (int input : problem_.node(n).inputs) readers_[at(input)].push_back(n);
+    }
   }
 
   // Whether the value can be made again from what stays: neither its node nor any other of its values forbids that.
@@ -94,6 +149,8 @@ class Replay {
   const Problem& problem_;
   std::vector<char> is_there_, has_run_;
   std::vector<std::vector<int>> views_, excluded_;
+  std::vector<std::vector<int>> readers_;  // of each value; none before they are asked for
+  std::size_t most_runs_;
   std::vector<int> runs_, stack_;
 };
 

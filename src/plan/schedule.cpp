@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns runs into schedules: every value is dropped after its last use before it is made again.
+#include <algorithm>
+
+#include "base/error.h"
 #include "base/index.h"
+#include "plan/replay.h"
 #include "reprise/plan.h"
 
 namespace reprise {
@@ -19,6 +23,7 @@ class LastUses {
     for (std::size_t i = steps.size(); i-- > 0;) {
       begin_[i] = static_cast<int>(drops_.size());
       visit(steps[i]);
+      put_views_first(drops_.begin() + begin_[i]);
     }
   }
   std::size_t count() const { return drops_.size(); }
@@ -38,8 +43,14 @@ class LastUses {
     if (root >= 0) use(root);
     if (needed_[at(value)]) return;
     needed_[at(value)] = 1;
-    bool goes_by_itself = root >= 0 || problem_.node(problem_.value(value).node).pinned;  // with its root, or never
-    if (!goes_by_itself) drops_.push_back(value);
+    bool stays_with_root = root >= 0 && problem_.value(value).never_keep_across < 0;
+    bool is_pinned = problem_.node(problem_.value(value).node).pinned;
+    if (!stays_with_root && !is_pinned) drops_.push_back(value);
+  }
+
+  // A view is gone with its root, and cannot be dropped after it.
+  void put_views_first(std::vector<int>::iterator begin) {
+    std::stable_partition(begin, drops_.end(), [&](int value) { return problem_.value(value).view_of >= 0; });
   }
 
   void visit(Step step) {
@@ -65,53 +76,6 @@ class LastUses {
   std::vector<int> begin_;  // per step, where its drops begin
 };
 
-// Every node once in base order, and again only what is not to be kept across a node but needed after it.
-class BaseOrder {
- public:
-  explicit BaseOrder(const Problem& problem)
-      : problem_(problem),
-        is_there_(problem.values().size(), 0),
-        views_(problem.values().size()),
-        excluded_(problem.nodes().size()) {
-    for (int v = 0; v < problem.value_count(); ++v) {
-      const Problem::Value& value = problem.value(v);
-      if (value.view_of >= 0) views_[at(value.view_of)].push_back(v);
-      if (value.never_keep_across >= 0) excluded_[at(value.never_keep_across)].push_back(v);
-    }
-    for (int n = 0; n < problem.node_count(); ++n) run(n);
-    for (int v = 0; v < problem.value_count(); ++v) {
-      if (problem.value(v).output) make_sure_of(v);
-    }
-  }
-  const std::vector<int>& runs() const { return runs_; }
-
- private:
-  void run(int node) {
-    const Problem::Node& run = problem_.node(node);
-    for (int v : excluded_[at(node)]) forget(v);
-    for (int input : run.inputs) make_sure_of(input);
-    for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
-      forget(v);
-      is_there_[at(v)] = 1;
-    }
-    runs_.push_back(node);
-  }
-
-  void make_sure_of(int value) {
-    if (!is_there_[at(value)]) run(problem_.value(value).node);
-  }
-
-  void forget(int value) {
-    is_there_[at(value)] = 0;
-    for (int view : views_[at(value)]) is_there_[at(view)] = 0;
-  }
-
-  const Problem& problem_;
-  std::vector<char> is_there_;
-  std::vector<std::vector<int>> views_, excluded_;
-  std::vector<int> runs_;
-};
-
 }  // namespace
 
 Schedule with_drops(const Problem& problem, std::span<const Step> steps) {
@@ -132,7 +96,18 @@ Schedule with_drops(const Problem& problem, std::span<const int> nodes) {
   return with_drops(problem, steps);
 }
 
-Schedule keep_all(const Problem& problem) { return with_drops(problem, BaseOrder(problem).runs()); }
+Schedule keep_all(const Problem& problem) {
+  Schedule schedule = plan::drop_and_recompute(problem, -1, {});
+  auto is_restricted = [](const Problem::Value& value) { return value.never_keep_across >= 0; };
+  if (std::ranges::none_of(problem.values(), is_restricted)) return schedule;
+  if (Verdict verdict = validate(problem, schedule); !verdict) {
+    fail(
+        "[plan] what must not be kept across a node cannot be had in this order of nodes, even if it is made again: {}. "
+        "Put nodes into another order, or leave out a never_keep_across",
+        verdict.why);
+  }
+  return schedule;
+}
 
 std::string_view to_string(Step::Kind kind) {
   constexpr std::string_view words[] = {"run", "drop", "page_out", "page_in", "compress", "expand"};

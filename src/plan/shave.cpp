@@ -42,7 +42,8 @@ void Shaver::rank_values() {
 
 double Shaver::cost_at_best(int value) const {
   const Model::Value& known = model_.value(value);
-  return std::min({model_.node(known.node).rerun_cost, known.page_cost, known.compress_cost});
+  double rerun_cost = model_.node(known.node).rerun_cost;
+  return known.has_lasting_view ? rerun_cost : std::min({rerun_cost, known.page_cost, known.compress_cost});
 }
 
 bool Shaver::repair(const Limits& limits) {

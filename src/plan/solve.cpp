@@ -263,7 +263,7 @@ class Planner {
   // where nothing else is left to ask.
   std::optional<Planned> improve(const Planned& known, std::int64_t budget) const {
     const Schedule& start = known.judged.schedule;
-    if (is_large()) return decide(budget).found;
+    if (is_large() || chosen(near_solvers()).empty()) return decide(budget).found;
     if (std::optional<Planned> found = search(budget, near_solvers(), start).found) return found;
     if (plan::is_base_order(aligned_, start) || !may_reorder()) return {};
     return search(budget, {"order_search"}, start).found;

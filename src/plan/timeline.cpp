@@ -38,6 +38,7 @@ Timeline::Timeline(const Model& model)
 
 double Timeline::cost_of(const Item& item) const {
   if (item.kind == Event::Kind::run) return model_.node(item.id).rerun_cost;
+  if (model_.value(item.id).has_lasting_view) return forbidden;
   return item.kind == Event::Kind::page ? model_.value(item.id).page_cost : model_.value(item.id).compress_cost;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "messages.h"
 #include "reprise/plan.h"
 
 namespace reprise {
@@ -86,6 +87,132 @@ TEST(Facts, AreRespectedByEverySearch) {
     }
   }
   EXPECT_GT(feasible, 100);
+}
+
+// Some values, views among them, are not to be kept across some later node, whether or not that can be had.
+Problem random_restricted_step(std::uint64_t seed) {
+  Problem p = random_step(seed);
+  Random random(seed + 1000);
+  for (int k = 0; k < 2; ++k) {
+    auto value = static_cast<int>(random.below(p.value_count()));
+    int node = p.value(value).node;
+    ValueRef of{node, value - p.node(node).first_value};
+    ValueRef across{static_cast<int>(random.between(node, p.node_count() - 1))};
+    try {
+      p.never_keep(of, across);
+    } catch (const Error&) {  // pinned, or read by that node
+    }
+  }
+  return p;
+}
+
+TEST(Facts, OfValuesThatAreNotToBeKeptAreRespectedByEverySearch) {
+  int planned = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Problem p = random_restricted_step(seed);
+    std::int64_t whole = 0;
+    try {
+      whole = peak(p, keep_all(p));
+    } catch (const Error&) {
+      EXPECT_SAYS(solve(p), "cannot be had in this order of nodes");
+      ++refused;
+      continue;
+    }
+    for (int percent : {55, 80, 100}) {
+      PlanResult result = solve(p, {.budget = whole * percent / 100, .iterations = 150});
+      if (!result) {
+        EXPECT_GT(result.min_budget, result.budget) << "seed " << seed;
+        continue;
+      }
+      ++planned;
+      Verdict verdict = validate(p, result.schedule, result.layout, result.budget);
+      ASSERT_TRUE(verdict) << verdict.why << " seed " << seed;
+      EXPECT_LE(result.lower_bound, cost(p, result.schedule) * (1 + 1e-9)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(planned, 150);
+  EXPECT_LT(refused, 50);
+}
+
+TEST(Facts, WhatIsNotKeptIsMadeAgainBeforeItsInputIsOverwritten) {
+  Problem p;
+  auto weight = p.add({"weight", 10, 0, 0, true});
+  auto product = p.add({"product", 13, 1}, {weight});
+  auto wide = p.add({"wide", 100, 1});
+  auto update = p.add({"update", 19, 1}, {wide});
+  p.update(update, weight);
+  p.never_keep(product, wide);
+  p.output(product);
+  EXPECT_EQ(keep_all(p), with_drops(p, std::vector{0, 1, 2, 1, 3}));
+  PlanResult result = solve(p);
+  ASSERT_TRUE(result) << result.why();
+  EXPECT_EQ(result.cost, 3);  // the wide one first
+}
+
+TEST(Facts, WhatIsMadeOfAValueThatIsNotKeptComesBackBeforeTheUpdateToo) {
+  Problem p;
+  auto weight = p.add({"weight", 10, 0, 0, true});
+  auto product = p.add({"product", 13, 1}, {weight});
+  auto sum = p.add({"sum", 5, 1}, {product});
+  auto wide = p.add({"wide", 100, 1});
+  auto update = p.add({"update", 19, 1}, {wide});
+  p.update(update, weight);
+  auto end = p.add({"end", 1, 1}, {sum, update});
+  for (ValueRef value : {product, sum}) p.never_keep(value, wide);
+  p.output(end);
+  Verdict verdict = validate(p, keep_all(p));
+  EXPECT_TRUE(verdict) << verdict.why;
+}
+
+TEST(Facts, AViewThatIsNotKeptGoesWithoutWhatItViews) {
+  for (bool is_pinned : {false, true}) {
+    Problem p;
+    auto base = p.add({"base", 30, is_pinned ? 0. : 1., 0, is_pinned});
+    auto view = p.add({"view", 30, 1}, {base});
+    p.view(view, base);
+    auto other = p.add({"other", 24, 2});
+    p.never_keep(view, other);
+    p.add({"end", 100, 1}, {base, view, other});
+    PlanResult result = solve(p);
+    ASSERT_TRUE(result) << result.why();
+    Verdict verdict = validate(p, result.schedule, result.layout);
+    EXPECT_TRUE(verdict) << verdict.why;
+    EXPECT_EQ(peak(p, keep_all(p)), 154);
+  }
+}
+
+// The view runs once, so what it views is neither made again nor brought back while the view is needed.
+TEST(Facts, AViewThatRunsOnceHoldsWhatItViews) {
+  Problem p;
+  auto base = p.add({"base", 20, 4});
+  p.pageable(base, {1, 1});
+  auto view = p.add({"view", 10, 1}, {base});
+  p.view(view, base);
+  p.never_recompute(view);
+  p.add({"other", 20, 6});
+  p.add({"end", 11, 3}, {view});
+  for (std::string_view solver : solver_names()) {
+    PlanResult result = solve(p, {.budget = 31, .solvers = {std::string(solver)}});
+    EXPECT_GE(result.min_budget, 31) << solver;
+    if (!result) continue;
+    EXPECT_TRUE(validate(p, result.schedule, result.layout, 31)) << solver;
+  }
+  EXPECT_TRUE(solve(p, {.budget = 31}));  // the other one first, or last
+}
+
+TEST(Facts, ThatCannotBeHadInTheOrderOfTheNodesAreNamed) {
+  Problem p;
+  auto kept = p.add({"kept", 20, 1});
+  auto other = p.add({"other", 10, 1});
+  p.add({"end", 5, 1}, {kept});
+  p.keep(kept);
+  p.never_keep(kept, other);
+  EXPECT_SAYS(solve(p), "cannot be had in this order of nodes");
+  EXPECT_SAYS(solve(p), "makes 'kept' again, which is to be kept");
+  Problem pinned;
+  auto weight = pinned.add({"weight", 20, 0, 0, true});
+  auto use = pinned.add({"use", 20, 1});
+  EXPECT_SAYS(pinned.never_keep(weight, use), "'weight' is pinned, so it is always in memory");
 }
 
 // A long idle value: paging it is cheapest, then compressing, then computing it again.

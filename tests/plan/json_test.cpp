@@ -29,7 +29,8 @@ Problem with_every_fact() {
   p.update(sgd, w);
   p.output(sgd);
   p.output(half[1]);
-  p.never_keep(split[1], sgd);
+  auto pair = p.add({"pair", {6, 5}, 1}, {x});
+  p.never_keep(pair[1], sgd);
   p.resident(1000);
   return p;
 }
@@ -129,7 +130,7 @@ TEST(PlanJson, ReadsBackWhatItWrites) {
 
 TEST(PlanJson, HasTheDocumentedForm) {
   std::string text = to_json(some_plan());
-  for (const char* part : {R"(["run","split"])", R"(["drop","split:1"])", R"("cost": 4.35)", R"("budget_bytes": 2000)",
+  for (const char* part : {R"(["run","split"])", R"(["drop","pair:1"])", R"("cost": 4.35)", R"("budget_bytes": 2000)",
                            R"({"value":"split","from":2,"to":6,"offset":0,"bytes":10})"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
