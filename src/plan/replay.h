@@ -9,9 +9,9 @@
 
 namespace reprise::plan {
 
-/// The base order, in which the values marked in `dropped` are dropped right after node `moment` first ran. A dropped
-/// value is made again, with whatever of its inputs is gone, when it is next read. Values that cannot be made again
-/// then are kept.
+/// The base order, in which the values marked in `dropped` are dropped right after node `moment` first ran (none if
+/// that is -1). A dropped value is made again, with whatever of its inputs is gone, when it is next read, or before an
+/// update that it could not be made after. Values that cannot be made again at all are kept.
 Schedule drop_and_recompute(const Problem& problem, int moment, const std::vector<char>& dropped);
 
 /// The cheapest schedule within the budget and the one with the lowest peak.
