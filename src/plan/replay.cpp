@@ -28,7 +28,7 @@ class Replay {
 
   // Runs the node, and before it, deepest first, whatever makes the inputs that are gone.
   void run(int node) {
-    if (problem_.node(node).updates >= 0) make_what_is_lost_by(node);
+    if (is_something_gone_ && problem_.node(node).updates >= 0) make_what_is_lost_by(node);
     run_with_inputs(node);
   }
 
@@ -142,6 +142,7 @@ class Replay {
   }
 
   void forget(int value) {
+    is_something_gone_ |= is_there_[at(value)] != 0;
     is_there_[at(value)] = 0;
     for (int view : views_[at(value)]) is_there_[at(view)] = 0;
   }
@@ -150,6 +151,7 @@ class Replay {
   std::vector<char> is_there_, has_run_;
   std::vector<std::vector<int>> views_, excluded_;
   std::vector<std::vector<int>> readers_;  // of each value; none before they are asked for
+  bool is_something_gone_ = false;
   std::size_t most_runs_;
   std::vector<int> runs_, stack_;
 };
