@@ -35,13 +35,16 @@ struct BuiltInModel {
   Function predict;          // of x: logits, or what is compared with y; running statistics are used, not changed
   Function validation_loss;  // the loss of what `predict` gives
   optim::Rule rule;
-  std::function<std::vector<Tensor>(std::uint64_t seed)> random_batch;  // x and y from random numbers
+  /// Fills `place` with tensor i of a batch of random numbers.
+  std::function<void(std::uint64_t seed, std::size_t i, const Tensor& place)> draw;
   std::string data;  // which of the data that ship with the project suit it: "text", "digits" or none
   std::vector<std::string> inputs = {};                    // of a file: the names of the batch's tensors
   std::vector<std::string> notes = {};                     // what its user should know
   std::function<void(const std::string& path)> save = {};  // of a file: writes it again, with the parameters' numbers
 
   REPRISE_API std::int64_t parameter_count() const;  // trained numbers
+  /// x and y from random numbers.
+  REPRISE_API std::vector<Tensor> random_batch(std::uint64_t seed) const;
 };
 
 /// What there is, in a line.

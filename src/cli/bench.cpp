@@ -38,10 +38,25 @@ struct Bench {
   PlanResult plan;
 };
 
-std::vector<Tensor> batch_for(const BuiltInModel& model, const BenchCommand& command) {
-  if (command.init.empty()) return model.random_batch(command.model.seed);
-  std::vector<Tensor> batch = load_weights(model, command.init);
-  return batch.empty() ? model.random_batch(command.model.seed) : batch;
+// The batch from the folder that is named, or random numbers where something needs it before the step; else nothing.
+std::vector<Tensor> batch_beside(const BuiltInModel& model, const BenchCommand& command) {
+  std::vector<Tensor> batch;
+  if (!command.init.empty()) batch = load_weights(model, command.init);
+  bool is_needed = !command.gradients.empty() || command.exact;
+  return batch.empty() && is_needed ? model.random_batch(command.model.seed) : batch;
+}
+
+// What is not there yet is drawn in its place: it is never held twice.
+void fill_batch(const TrainStep& step, const BuiltInModel& model, std::vector<Tensor> beside, std::uint64_t seed) {
+  for (std::size_t i = 0; i < model.batch.size(); ++i) {
+    Tensor place = step.batch(i);
+    if (beside.empty()) {
+      model.draw(seed, i, place);
+    } else {
+      std::memcpy(place.data(), beside[i].data(), static_cast<std::size_t>(place.bytes()));
+      beside[i] = {};
+    }
+  }
 }
 
 // The gradients of the first step, one raw file a parameter.
@@ -105,13 +120,10 @@ Bench run(const BenchCommand& command) {
   save_profile(command.model, options);
   memory.arena_is_next();
   {
-    std::vector<Tensor> batch = batch_for(model, command);
+    std::vector<Tensor> batch = batch_beside(model, command);
     if (!command.gradients.empty()) write_gradients(model, batch, command);
     if (command.exact) bench.exact_losses = exact_losses(model, batch, command.steps);
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      std::memcpy(step.batch(i).data(), batch[i].data(), static_cast<std::size_t>(batch[i].bytes()));
-      batch[i] = {};  // is in its place now
-    }
+    fill_batch(step, model, std::move(batch), command.model.seed);
   }
   reset_memory_peak();
   std::vector<Tensor> batch;

@@ -49,7 +49,7 @@ BuiltInModel digits(const ModelOptions& options) {
   BuiltInModel model = model_of(std::move(net), {{DType::f32, {images, 1, size, size}}, {DType::i64, {images}}},
                                 [](const Digits& f, const Value& x, const Value& y) { return cross_entropy(f(x), y); });
   model.rule = optim::Adam{{.lr = 2e-3}}.rule();
-  model.random_batch = random_batches(model.batch, 0, classes);
+  model.draw = random_batches(0, classes);
   model.data = "digits";
   return model;
 }

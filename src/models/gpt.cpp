@@ -65,7 +65,7 @@ BuiltInModel gpt(const ModelOptions& options, const GptSize& usual) {
     return cross_entropy(reshape(logits, {-1, logits.shape()[2]}), reshape(y, {-1}));
   });
   model.rule = optim::Adam{{.lr = 3e-4}}.rule();
-  model.random_batch = random_batches(model.batch, s.vocabulary, s.vocabulary);
+  model.draw = random_batches(s.vocabulary, s.vocabulary);
   model.data = "text";
   return model;
 }

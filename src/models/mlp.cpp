@@ -36,7 +36,7 @@ BuiltInModel mlp(const ModelOptions& options) {
   BuiltInModel model =
       model_of(std::move(net), {type, type}, [](const Mlp& f, const Value& x, const Value& y) { return mse(f(x), y); });
   model.rule = optim::Sgd{{.lr = options.small ? 0.001 : 0.05}}.rule();
-  model.random_batch = random_batches(model.batch, 0, 0);
+  model.draw = random_batches(0, 0);
   return model;
 }
 

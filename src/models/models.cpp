@@ -2,6 +2,7 @@
 #include "models/models.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -49,18 +50,23 @@ void expect_image(std::string_view model, std::int64_t size, std::int64_t least,
          size, size, least, multiple);
 }
 
-Tensor random_tensor(const Type& type, std::int64_t below, std::uint64_t seed) {
-  if (below == 0) return nn::normal(type.shape, 1, seed);
-  Random random(seed);
-  Tensor t = Tensor::empty({DType::i64, type.shape});
-  for (std::int64_t& x : t.span<std::int64_t>()) x = random.below(below);
-  return t.to(type.dtype);
+void draw(const Tensor& place, std::int64_t below, std::uint64_t seed) {
+  DType drawn = below == 0 ? DType::f32 : DType::i64;
+  bool is_there = place.dtype() == drawn;
+  Tensor t = is_there ? place : Tensor::empty({drawn, place.shape()});
+  if (below == 0) {
+    nn::fill_normal(t, 1, seed);
+  } else {
+    Random random(seed);
+    for (std::int64_t& x : t.span<std::int64_t>()) x = random.below(below);
+  }
+  if (!is_there) std::memcpy(place.data(), t.to(place.dtype()).data(), static_cast<std::size_t>(place.bytes()));
 }
 
-std::function<std::vector<Tensor>(std::uint64_t)> random_batches(const std::vector<Type>& batch, std::int64_t x_below,
-                                                                 std::int64_t y_below) {
-  return [=](std::uint64_t seed) -> std::vector<Tensor> {
-    return {random_tensor(batch[0], x_below, 2 * seed), random_tensor(batch[1], y_below, 2 * seed + 1)};
+std::function<void(std::uint64_t, std::size_t, const Tensor&)> random_batches(std::int64_t x_below,
+                                                                              std::int64_t y_below) {
+  return [=](std::uint64_t seed, std::size_t i, const Tensor& place) {
+    draw(place, i == 0 ? x_below : y_below, 2 * seed + i);
   };
 }
 
@@ -89,6 +95,12 @@ BuiltInModel built_in_model(std::string_view name, const ModelOptions& options) 
     return model;
   }
   fail("[model] there is no model '{}': choose from {}", name, names);
+}
+
+std::vector<Tensor> BuiltInModel::random_batch(std::uint64_t seed) const {
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < batch.size(); ++i) draw(seed, i, tensors.emplace_back(Tensor::empty(batch[i])));
+  return tensors;
 }
 
 std::int64_t BuiltInModel::parameter_count() const {

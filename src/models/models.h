@@ -39,11 +39,11 @@ BuiltInModel model_of(Net net, std::vector<Type> batch, Loss loss) {
           .validation_loss = [fixed, loss](const Values& v) -> Values { return {loss(*fixed, v[0], v[1])}; }};
 }
 
-/// Floats from the standard normal distribution, or integers below `below`.
-Tensor random_tensor(const Type& type, std::int64_t below, std::uint64_t seed);
+/// Fills a tensor with floats from the standard normal distribution if `below` is 0, else with integers below that.
+void draw(const Tensor& place, std::int64_t below, std::uint64_t seed);
 /// x normal (or below `x_below`), y the same; both from one seed.
-std::function<std::vector<Tensor>(std::uint64_t)> random_batches(const std::vector<Type>& batch, std::int64_t x_below,
-                                                                 std::int64_t y_below);
+std::function<void(std::uint64_t, std::size_t, const Tensor&)> random_batches(std::int64_t x_below,
+                                                                              std::int64_t y_below);
 
 /// Weights from the normal distribution of variance 2 / (inputs of an element), as rectifiers want it (He et al. 2015).
 void start_for_relu(nn::Parameter& weight, nn::Seed seed);

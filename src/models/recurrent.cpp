@@ -51,7 +51,7 @@ BuiltInModel recurrent(const ModelOptions& options) {
   BuiltInModel model =
       model_of(std::move(net), {type, type}, [](const Net& f, const Value& x, const Value& y) { return f.loss(x, y); });
   model.rule = optim::Sgd{{.lr = 0.01}}.rule();
-  model.random_batch = random_batches(model.batch, 0, 0);
+  model.draw = random_batches(0, 0);
   return model;
 }
 

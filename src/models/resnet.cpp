@@ -114,7 +114,7 @@ BuiltInModel resnet(const ModelOptions& options, std::vector<int> depths, bool b
   BuiltInModel model = model_of(std::move(net), {{DType::f32, {images, 3, size, size}}, {DType::i64, {images}}},
                                 [](const ResNet& f, const Value& x, const Value& y) { return cross_entropy(f(x), y); });
   model.rule = optim::Sgd{{.lr = 0.01}}.rule();
-  model.random_batch = random_batches(model.batch, 0, classes);
+  model.draw = random_batches(0, classes);
   return model;
 }
 

@@ -65,7 +65,7 @@ BuiltInModel unet(const ModelOptions& options) {
       model_of(std::move(net), {{DType::f32, {images, 3, size, size}}, {DType::f32, {images, 1, size, size}}},
                [](const Unet& f, const Value& x, const Value& y) { return bce_with_logits(f(x), y); });
   model.rule = optim::Sgd{{.lr = 0.01}}.rule();
-  model.random_batch = random_batches(model.batch, 0, 2);
+  model.draw = random_batches(0, 2);
   return model;
 }
 

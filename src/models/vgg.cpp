@@ -50,7 +50,7 @@ BuiltInModel vgg16(const ModelOptions& options) {
   BuiltInModel model = model_of(std::move(net), {{DType::f32, {images, 3, size, size}}, {DType::i64, {images}}},
                                 [](const Vgg& f, const Value& x, const Value& y) { return cross_entropy(f(x), y); });
   model.rule = optim::Sgd{{.lr = 0.01}}.rule();
-  model.random_batch = random_batches(model.batch, 0, classes);
+  model.draw = random_batches(0, classes);
   return model;
 }
 

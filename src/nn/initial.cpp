@@ -25,14 +25,18 @@ Tensor uniform(const Shape& shape, double limit, Seed seed) {
   return t;
 }
 
-// Box & Muller 1958.
 Tensor normal(const Shape& shape, double deviation, Seed seed) {
-  Random random(seed);
   Tensor t = Tensor::empty({DType::f32, shape});
-  for (float& x : t.span<float>())
+  fill_normal(t, deviation, seed);
+  return t;
+}
+
+// Box & Muller 1958.
+void fill_normal(const Tensor& place, double deviation, Seed seed) {
+  Random random(seed);
+  for (float& x : place.span<float>())
     x = static_cast<float>(deviation * std::sqrt(-2 * std::log(1 - random.uniform(0, 1))) *
                            std::cos(2 * std::numbers::pi * random.uniform(0, 1)));
-  return t;
 }
 
 void expect_positive(std::string_view who, std::initializer_list<std::int64_t> sizes) {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "models/models.h"
 #include "nn/initial.h"
 #include "onnx/footprint.h"
 #include "onnx/head.h"
@@ -287,26 +287,14 @@ class FileModel {
 };
 
 // Integers are 0 and 1, which every table has as rows.
-Tensor random_input(const Type& type, std::int64_t below, std::uint64_t seed) {
-  if (is_float(type.dtype) && below == 0) return nn::normal(type.shape, 1, seed).to(type.dtype);
-  Random random(seed);
-  Tensor t = Tensor::empty({DType::i64, type.shape});
-  for (std::int64_t& x : t.span<std::int64_t>()) x = random.below(std::max<std::int64_t>(below, 1));
-  return t.to(type.dtype);
-}
-
-std::vector<Tensor> random_batch_of(const FileModel& model, std::uint64_t seed) {
-  std::vector<Tensor> tensors;
+void draw(const FileModel& model, std::uint64_t seed, std::size_t i, const Tensor& place) {
   std::vector<Type> types = model.batch();
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    bool is_target = needs_target(model.loss()) && i + 1 == types.size();
-    std::int64_t below = is_float(types[i].dtype) ? 0 : 2;
-    if (is_target && model.loss() == LossKind::bce) below = 2;
-    if (is_target && model.loss() == LossKind::cross_entropy)
-      below = model.output_type().shape[class_axis(model.output_type().shape, types[i].shape)];
-    tensors.push_back(random_input(types[i], below, types.size() * seed + i));
-  }
-  return tensors;
+  bool is_target = needs_target(model.loss()) && i + 1 == types.size();
+  std::int64_t below = is_float(types[i].dtype) ? 0 : 2;
+  if (is_target && model.loss() == LossKind::bce) below = 2;
+  if (is_target && model.loss() == LossKind::cross_entropy)
+    below = std::max<std::int64_t>(1, model.output_type().shape[class_axis(model.output_type().shape, types[i].shape)]);
+  models::draw(place, below, types.size() * seed + i);
 }
 
 OnnxTensor summary_of(const Declared& d) {
@@ -341,7 +329,7 @@ BuiltInModel onnx_model(const std::string& path, const OnnxOptions& options) {
   else if (onnx::needs_target(file->loss()))
     model.predict = [file](const Values& v) -> Values { return {file->record(v, false)}; };
   model.rule = optim::Adam{{.lr = 1e-4}}.rule();
-  model.random_batch = [file](std::uint64_t seed) { return onnx::random_batch_of(*file, seed); };
+  model.draw = [file](std::uint64_t seed, std::size_t i, const Tensor& place) { onnx::draw(*file, seed, i, place); };
   model.notes = file->notes();
   model.save = [file](const std::string& to) { file->save(to); };
   return model;

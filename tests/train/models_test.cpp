@@ -46,6 +46,17 @@ TEST_P(BuiltIn, PeakGrowsAndTimeFallsWithTheBudget) {
   EXPECT_TRUE(before);
 }
 
+TEST_P(BuiltIn, DrawsTheSameBatchIntoAPlace) {
+  BuiltInModel model = built_in_model(GetParam().name, {.small = true});
+  std::vector<Tensor> batch = model.random_batch(3);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    EXPECT_EQ(batch[i].type(), model.batch[i]);
+    Tensor place = Tensor::empty(model.batch[i]);
+    model.draw(3, i, place);
+    EXPECT_TRUE(same_bits(place, batch[i]));
+  }
+}
+
 TEST_P(BuiltIn, LearnsABatchByHeart) {
   BuiltInModel model = built_in_model(GetParam().name, {.small = true});
   TrainStep step(model.loss, model.parameters, model.rule, {.measure = false});
