@@ -70,6 +70,7 @@ class Linker {
       if (pinned) place_[at(value)] = find(Placement::Kind::value, value, 0);
       program_.pinned.push_back(pinned ? offset(value) : -1);
       if (pinned) program_.pinned_bytes += problem_.value(value).bytes;
+      program_.scratch_bytes.push_back(problem_.node(i).scratch);
     }
   }
 
@@ -78,23 +79,28 @@ class Linker {
     const Node& recorded = program_.graph.node(node);
     if (planned.pinned || recorded.op->view_of >= 0) return;
     Instruction instruction{.again = runs_[at(node)]++ > 0, .node = node};
-    for (Ref r : recorded.inputs) add_offset(instruction.inputs, offset(value_of(r)));
+    instruction.first = static_cast<std::int32_t>(program_.offsets.size());
+    instruction.inputs = static_cast<std::int32_t>(recorded.inputs.size());
+    instruction.outputs = static_cast<std::uint32_t>(planned.value_count);
+    instruction.has_scratch = planned.scratch > 0;
+    for (Ref r : recorded.inputs) program_.offsets.push_back(offset(value_of(r)));
     for (int v = planned.first_value; v < planned.first_value + planned.value_count; ++v) {
       if (problem_.value(v).view_of < 0) instruction.bytes += begin(v);
-      add_offset(instruction.outputs, offset(v));
+      program_.offsets.push_back(offset(v));
     }
     if (planned.scratch > 0) {
       const Placement* p = find(Placement::Kind::scratch, node, step_);
       if (!p) fail("[internal] the scratch memory of '{}' has no place at step {}", planned.name, step_);
-      instruction.scratch = p->offset;
-      instruction.scratch_bytes = p->bytes;
+      program_.offsets.push_back(p->offset);
     }
     program_.instructions.push_back(instruction);
   }
 
-  void add_offset(OffsetRange& range, std::int64_t offset) {
-    if (range.count++ == 0) range.first = static_cast<std::int32_t>(program_.offsets.size());
-    program_.offsets.push_back(offset);
+  void add(Instruction instruction, std::initializer_list<std::int64_t> offsets) {
+    instruction.outputs = 1;
+    instruction.first = static_cast<std::int32_t>(program_.offsets.size());
+    program_.offsets.insert(program_.offsets.end(), offsets);
+    program_.instructions.push_back(instruction);
   }
 
   // A life of the value begins with this step. Gives the bytes that were free before: none where it takes over an
@@ -117,8 +123,7 @@ class Linker {
     const Placement* p = place_[at(value)];
     if (!p || p->to <= step_) return;
     Instruction instruction{.kind = Instruction::Kind::drop, .node = problem_.value(value).node, .bytes = p->bytes};
-    add_offset(instruction.outputs, p->offset);
-    program_.instructions.push_back(instruction);
+    add(instruction, {p->offset});
   }
 
   // Each value has a place of its own in the file, and always the same bits: it is written there once a step.
@@ -132,14 +137,12 @@ class Linker {
 
   void page_in(int value) {
     place_[at(value)] = find(Placement::Kind::value, value, step_);
-    add_move({.kind = Instruction::Kind::page_in, .node = problem_.value(value).node}, value);
+    add_move(Instruction{.kind = Instruction::Kind::page_in, .node = problem_.value(value).node}, value);
   }
 
   void add_move(Instruction instruction, int value) {
-    add_offset(instruction.outputs, offset(value));
     instruction.bytes = problem_.value(value).bytes;
-    instruction.page = page_[at(value)];
-    program_.instructions.push_back(instruction);
+    add(instruction, {offset(value), page_[at(value)]});
   }
 
   std::int64_t whole_pages(int value) const {

@@ -42,17 +42,20 @@ void Executor::place_constants() {
 }
 
 void Executor::prepare_calls() {
-  places_.reserve(program_->offsets.size());
-  for (std::int64_t offset : program_->offsets) places_.push_back(arena_->base() + offset);
+  std::size_t most_places = 0;
   calls_.reserve(program_->instructions.size());
-  for (const Instruction& i : program_->instructions)
+  for (const Instruction& i : program_->instructions) {
     calls_.push_back(i.kind == Instruction::Kind::run ? &kernels_.of(program_->graph, i.node) : nullptr);
+    most_places = std::max(most_places, at(i.inputs) + i.outputs);
+  }
+  places_.resize(most_places);
 }
 
-Buffers Executor::buffers(const Instruction& i) const {
-  return {{places_.data() + i.inputs.first, at(i.inputs.count)},
-          {places_.data() + i.outputs.first, at(i.outputs.count)},
-          arena_->base() + i.scratch};
+Buffers Executor::buffers(const Instruction& i) {
+  std::size_t inputs = at(i.inputs), outputs = i.outputs;
+  const std::int64_t* offsets = program_->offsets.data() + i.first;
+  for (std::size_t k = 0; k < inputs + outputs; ++k) places_[k] = arena_->base() + offsets[k];
+  return {{places_.data(), inputs}, {places_.data() + inputs, outputs}, arena_->base() + program_->scratch_of(i)};
 }
 
 void Executor::prepare_moves() {
@@ -63,8 +66,8 @@ void Executor::prepare_moves() {
     bool is_out = instruction.kind == Instruction::Kind::page_out,
          is_in = instruction.kind == Instruction::Kind::page_in;
     if ((!is_out && !is_in) || instruction.again) continue;
-    std::byte* data = arena_->base() + program_->at(instruction.outputs)[0];
-    moves_[i].run = [file = page_file_.get(), data, page = instruction.page, bytes = instruction.bytes,
+    std::byte* data = arena_->base() + program_->outputs_of(instruction)[0];
+    moves_[i].run = [file = page_file_.get(), data, page = program_->page_of(instruction), bytes = instruction.bytes,
                      is_out](const Buffers&) {
       if (is_out)
         file->write(page, data, bytes);
@@ -117,8 +120,8 @@ void Executor::run_watched() {
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     if (options_.verify_recompute) verify(instruction);
-    if (options_.poison && is_run) poison(instruction.scratch, instruction.scratch_bytes);
-    if (options_.poison && !fills) poison(program_->at(instruction.outputs)[0], instruction.bytes);
+    if (options_.poison && is_run) poison(program_->scratch_of(instruction), scratch_bytes(instruction));
+    if (options_.poison && !fills) poison(program_->outputs_of(instruction)[0], instruction.bytes);
   }
 }
 
@@ -130,14 +133,18 @@ const std::vector<Moment>& Executor::timeline() {
   for (std::size_t i = 0; i < times_.size(); ++i) {
     const Instruction& instruction = program_->instructions[i];
     bool is_run = instruction.kind == Instruction::Kind::run;
+    bool is_drop = instruction.kind == Instruction::Kind::drop;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     if (fills) live += instruction.bytes;
     timeline_.push_back({doing(instruction), instruction.node, is_run && instruction.again, times_[i].begin,
-                         times_[i].end, live + instruction.scratch_bytes, instruction.kind == Instruction::Kind::drop,
-                         instruction.page >= 0});
+                         times_[i].end, live + scratch_bytes(instruction), is_drop, !is_run && !is_drop});
     if (!fills) live -= instruction.bytes;
   }
   return timeline_;
+}
+
+std::int64_t Executor::scratch_bytes(const Instruction& instruction) const {
+  return instruction.has_scratch ? program_->scratch_bytes[at(instruction.node)] : 0;
 }
 
 std::string_view Executor::doing(const Instruction& instruction) const {
@@ -159,8 +166,8 @@ void Executor::verify(const Instruction& instruction) {
 }
 
 void Executor::verify_move(const Instruction& instruction) {
-  std::uint64_t h = hash_bytes(arena_->base() + program_->at(instruction.outputs)[0], at(instruction.bytes), 0);
-  std::uint64_t& left = page_hashes_[at(instruction.page / page_size)];
+  std::uint64_t h = hash_bytes(arena_->base() + program_->outputs_of(instruction)[0], at(instruction.bytes), 0);
+  std::uint64_t& left = page_hashes_[at(program_->page_of(instruction) / page_size)];
   if (instruction.kind == Instruction::Kind::page_out) {
     if (!instruction.again) left = h;
   } else if (h != left) {
@@ -173,7 +180,7 @@ void Executor::verify_run(const Instruction& instruction) {
   const Node& node = program_->graph.node(instruction.node);
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
-    h = hash_bytes(arena_->base() + program_->at(instruction.outputs)[k], at(node.outputs[k].bytes()), h);
+    h = hash_bytes(arena_->base() + program_->outputs_of(instruction)[k], at(node.outputs[k].bytes()), h);
   std::uint64_t& first = hashes_[at(instruction.node)];
   if (!instruction.again) first = h;
   if (h != first)

@@ -67,7 +67,9 @@ class Executor {
   void verify(const Instruction& instruction);
   void verify_run(const Instruction& instruction);
   void verify_move(const Instruction& instruction);
-  Buffers buffers(const Instruction& instruction) const;
+  /// Good until the next are asked for.
+  Buffers buffers(const Instruction& instruction);
+  std::int64_t scratch_bytes(const Instruction& instruction) const;
   std::string_view doing(const Instruction& instruction) const;
 
   std::shared_ptr<const Program> program_;
@@ -75,7 +77,7 @@ class Executor {
   std::shared_ptr<Arena> arena_;
   bool is_touched_ = false;
   KernelCache kernels_{std::numeric_limits<std::size_t>::max()};
-  std::vector<void*> places_;         // in the arena, of the program's offsets
+  std::vector<void*> places_;         // in the arena, of what the instruction at work reads and makes
   std::vector<const Kernel*> calls_;  // by instruction; null: nothing to run
   std::unique_ptr<PageFile> page_file_;
   std::vector<Kernel> moves_;               // to and from it

@@ -79,9 +79,9 @@ TEST(Executor, FillsDroppedMemoryWithNanSoThatAReadOfItShows) {
   Program program = *built.program;
   std::int64_t dropped = -1;
   for (const Instruction& i : program.instructions) {
-    if (i.kind == Instruction::Kind::drop && dropped < 0) dropped = program.at(i.outputs)[0];
+    if (i.kind == Instruction::Kind::drop && dropped < 0) dropped = program.outputs_of(i)[0];
     if (i.kind == Instruction::Kind::run && dropped >= 0) {
-      program.offsets[static_cast<std::size_t>(i.inputs.first)] = dropped;
+      program.offsets[static_cast<std::size_t>(i.first)] = dropped;
       break;
     }
   }
