@@ -2,6 +2,7 @@
 // Graphs of pure nodes, the values users record them with, and what an op is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -202,12 +203,31 @@ struct Op {
 /// The user's word on a value: plan as you like, always keep it, or always recompute it.
 enum class Hint : std::uint8_t { none, keep, recompute };
 
+/// The types of a node's outputs. Copies share them: a graph has many nodes and few types.
+class Types {
+ public:
+  Types() = default;
+  Types(std::initializer_list<Type> types) : Types(std::vector<Type>(types)) {}
+  Types(std::vector<Type> types) : types_(std::make_shared<const std::vector<Type>>(std::move(types))) {}
+
+  std::size_t size() const { return types_ ? types_->size() : 0; }
+  const Type* begin() const { return types_ ? types_->data() : nullptr; }
+  const Type* end() const { return begin() + size(); }
+  const Type& operator[](std::size_t i) const { return (*types_)[i]; }
+  friend bool operator==(const Types& a, const Types& b) {
+    return a.types_ == b.types_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  std::shared_ptr<const std::vector<Type>> types_;  // null: none
+};
+
 /// One operation of a graph.
 struct Node {
   const Op* op = nullptr;
   std::vector<Ref> inputs;
   Attributes attributes;
-  std::vector<Type> outputs;
+  Types outputs;
   std::string name;
   Hint hint = Hint::none;
 };
@@ -304,7 +324,7 @@ REPRISE_API void verify(const Graph& graph);
 
 /// Nodes that cannot reach an output are removed; inputs stay.
 REPRISE_API Graph eliminate_dead_code(const Graph& graph);
-/// Nodes of the same op, inputs and attributes become one; others with the same attributes share these.
+/// Nodes of the same op, inputs and attributes become one; others with the same attributes or types share these.
 REPRISE_API Graph eliminate_common_subexpressions(const Graph& graph);
 /// Nodes whose inputs are all constants become constants, as long as those are not larger than `largest_bytes`.
 REPRISE_API Graph fold_constants(const Graph& graph, std::int64_t largest_bytes = 1 << 20);

@@ -18,7 +18,7 @@ struct GradientProgram {
   struct Step {
     Kernel kernel;
     std::vector<std::int32_t> in, out;  // slots
-    std::vector<Type> types;            // of `out`
+    Types types;                        // of `out`
     std::vector<std::int32_t> dead;     // temporaries that nobody reads afterwards
   };
   struct Result {

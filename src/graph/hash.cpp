@@ -42,6 +42,14 @@ std::uint64_t hash_of(const Attributes& attributes) {
   return h;
 }
 
+std::uint64_t hash_of(const Types& types) {
+  std::uint64_t h = types.size();
+  for (const Type& type : types)
+    h = hash_bytes(type.shape.begin(), static_cast<std::size_t>(type.shape.rank()) * sizeof(std::int64_t),
+                   h + static_cast<std::uint64_t>(type.dtype));
+  return h;
+}
+
 std::uint64_t hash_of(const Node& node) {
   std::uint64_t h = hash_bytes(node.op->name.data(), node.op->name.size(), hash_of(node.attributes));
   return hash_items(node.inputs, h);

@@ -8,6 +8,7 @@ namespace reprise {
 
 std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t seed);
 std::uint64_t hash_of(const Attributes& attributes);
+std::uint64_t hash_of(const Types& types);
 /// Of the op, the attributes and the inputs; names and hints do not count.
 std::uint64_t hash_of(const Node& node);
 

@@ -43,19 +43,20 @@ class Copy {
   std::vector<std::int32_t> place_;
 };
 
-// Attributes that are the same, held once.
-class SharedAttributes {
+// Attributes or types that are the same, held once.
+template <class T>
+class Shared {
  public:
-  const Attributes& one_of(const Attributes& attributes) {
-    std::uint64_t h = hash_of(attributes);
+  const T& one_of(const T& item) {
+    std::uint64_t h = hash_of(item);
     auto [begin, end] = known_.equal_range(h);
     for (auto at = begin; at != end; ++at)
-      if (at->second == attributes) return at->second;
-    return known_.emplace(h, attributes)->second;
+      if (at->second == item) return at->second;
+    return known_.emplace(h, item)->second;
   }
 
  private:
-  std::unordered_multimap<std::uint64_t, Attributes> known_;
+  std::unordered_multimap<std::uint64_t, T> known_;
 };
 
 bool same_content(const Node& a, const Node& b) {
@@ -80,7 +81,8 @@ Graph eliminate_dead_code(const Graph& graph) {
 
 Graph eliminate_common_subexpressions(const Graph& graph) {
   Copy copy(graph);
-  SharedAttributes shared;
+  Shared<Attributes> attributes;
+  Shared<Types> types;
   std::unordered_multimap<std::uint64_t, std::int32_t> seen;
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     Node node = copy.moved(i);
@@ -96,7 +98,8 @@ Graph eliminate_common_subexpressions(const Graph& graph) {
       continue;
     }
     seen.emplace(h, copy.so_far().size());
-    if (!node.attributes.empty()) node.attributes = shared.one_of(node.attributes);
+    if (!node.attributes.empty()) node.attributes = attributes.one_of(node.attributes);
+    node.outputs = types.one_of(node.outputs);
     copy.append(i, std::move(node));
   }
   return copy.finish();

@@ -18,7 +18,7 @@ void verify_node(const Graph& graph, std::int32_t i) {
            graph.node(r.node).outputs.size());
     types.push_back(graph.type(r));
   }
-  std::vector<Type> inferred = node.op->infer({*node.op, types, node.attributes});
+  Types inferred = node.op->infer({*node.op, types, node.attributes});
   if (inferred != node.outputs) fail("[internal] node {} ({}) does not have the types its op infers", i, node.op->name);
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "base/random.h"
 #include "graph/exact.h"
@@ -69,6 +70,15 @@ TEST(CommonSubexpressions, NodesWithTheSameAttributesShareThem) {
   EXPECT_EQ(held[0], held[1]);
 }
 
+TEST(CommonSubexpressions, NodesWithTheSameTypesShareThem) {
+  Graph graph = traced([](const Values& v) -> Values { return {tanh(v[0]) + v[0], sum(v[0], {0})}; });
+  Graph lean = eliminate_common_subexpressions(graph);
+  std::set<const Type*> held;
+  for (const Node& node : lean.nodes()) held.insert(node.outputs.begin());
+  EXPECT_EQ(held.size(), 2u);
+  verify(lean);
+}
+
 TEST(Constants, AreFoldedAsFarAsTheyAreKnown) {
   Graph graph = traced([](const Values& v) -> Values { return {v[0] * square(Value(Tensor{1, 2, 3}) + 1.0)}; });
   Graph folded = eliminate_dead_code(fold_constants(graph));
@@ -120,7 +130,7 @@ TEST(Passes, KeepTheBitsOfEveryOutput) {
 TEST(Verify, FindsAWrongTypeAndAWrongOrder) {
   Graph graph = traced([](const Values& v) -> Values { return {tanh(tanh(v[0]))}; });
   Graph wrong_type = graph, wrong_order = graph, wrong_output = graph;
-  wrong_type.node(1).outputs[0].shape = {4};
+  wrong_type.node(1).outputs = {{DType::f32, {4}}};
   wrong_order.node(1).inputs[0].node = 2;
   wrong_output.outputs[0].output = 1;
   EXPECT_EQ(message_of([&] { verify(wrong_type); }), "[internal] node 1 (tanh) does not have the types its op infers");
