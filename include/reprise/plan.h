@@ -14,7 +14,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "reprise/base.h"
@@ -88,9 +87,9 @@ class REPRISE_API Problem {
     bool never_recompute = false;
     int first_value = 0;  // its values are first_value … first_value + value_count - 1
     int value_count = 1;
-    std::vector<int> inputs;  // value numbers, each once, in the order given
-    int updates = -1;         // the pinned value it overwrites, or -1
-    std::string group = {};   // what its values are, for reports
+    int first_input = 0, input_count = 0;  // see Problem::inputs
+    int updates = -1;                      // the pinned value it overwrites, or -1
+    int group = -1;                        // see Problem::group
     friend bool operator==(const Node&, const Node&) = default;
   };
   struct Value {
@@ -102,8 +101,6 @@ class REPRISE_API Problem {
     int view_of = -1;            // the value whose memory it shares (never itself a view), or -1
     int in_place_of = -1;        // the value whose memory it may take over (never a view), or -1
     int updated_by = -1;         // the node that overwrites it, or -1
-    std::optional<Compression> compression;
-    std::optional<Paging> paging;
     friend bool operator==(const Value&, const Value&) = default;
   };
 
@@ -142,6 +139,16 @@ class REPRISE_API Problem {
   const Value& value(int index) const { return data_->values[static_cast<std::size_t>(index)]; }
   std::span<const Node> nodes() const { return data_->nodes; }
   std::span<const Value> values() const { return data_->values; }
+  /// Value numbers, each once, in the order given.
+  std::span<const int> inputs(const Node& node) const {
+    return {data_->inputs.data() + node.first_input, static_cast<std::size_t>(node.input_count)};
+  }
+  std::span<const int> inputs(int node) const { return inputs(this->node(node)); }
+  /// What the node's values are, for reports; may be empty.
+  std::string_view group(const Node& node) const;
+  /// How a value can be compressed or paged, if it can.
+  const std::optional<Compression>& compression(int value) const;
+  const std::optional<Paging>& paging(int value) const;
   std::int64_t resident_bytes() const { return data_->resident_bytes; }
   /// The number of a value; throws Error when there is none.
   int index(ValueRef value) const;
@@ -158,10 +165,16 @@ class REPRISE_API Problem {
   struct Data {
     std::vector<Node> nodes;
     std::vector<Value> values;
-    std::unordered_multimap<std::size_t, int> by_hash;  // of the name, the node
+    std::vector<int> inputs;                              // of all nodes
+    std::vector<std::string> groups;                      // each once
+    std::vector<std::optional<Compression>> compression;  // by value; what is beyond the end has none
+    std::vector<std::optional<Paging>> paging;            // the same
+    std::vector<int> by_name;  // nodes, where the hashes of their names say or next to that; -1: free
     std::int64_t resident_bytes = 0;
     std::int64_t total_bytes = 0;
   };
+  static void grow_names(Data& data, std::size_t nodes);
+  static void enter_name(Data& data, int node);
   Data& own();  // what it holds, shared with no other copy, so that it may change
   int check_reads_last(ValueRef value, ValueRef input, const char* what) const;
   int check_has_own_memory(ValueRef value) const;

@@ -2,7 +2,6 @@
 #include "compile/problem_of.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "graph/builtin.h"
@@ -49,11 +48,10 @@ class Builder {
     return r;
   }
 
-  std::string unique_name(std::int32_t i) {
+  std::string unique_name(std::int32_t i) const {
     const Node& node = graph_.node(i);
     std::string name = node.name.empty() ? fmt::format("{}.{}", node.op->name, i) : node.name;
-    if (!names_.insert(name).second) names_.insert(name = fmt::format("{}.{}", name, i));
-    return name;
+    return problem_.find(name) < 0 ? name : fmt::format("{}.{}", name, i);
   }
 
   std::string group(std::int32_t i) const {
@@ -172,7 +170,6 @@ class Builder {
   std::vector<std::int32_t> last_reader_;
   std::vector<bool> is_state_;                // inputs that stand for parameters and what the optimizer keeps
   std::vector<std::vector<Update>> updates_;  // by the node that makes the new value
-  std::unordered_set<std::string> names_;
   Problem problem_;
 };
 

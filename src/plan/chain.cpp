@@ -92,7 +92,7 @@ class Finder {
     std::size_t values = problem_.values().size();
     std::vector<int> last_forward(values, -1), first_backward(values, never), last_backward(values, -1);
     for (int n = 0; n < problem_.node_count(); ++n) {
-      for (int input : problem_.node(n).inputs) {
+      for (int input : problem_.inputs(n)) {
         for (int v : {input, problem_.value(input).view_of}) {
           if (v < 0 || is_free(v, last)) continue;
           if (n <= last) last_forward[at(v)] = n;
@@ -203,7 +203,7 @@ class Finder {
   std::vector<std::vector<int>> carried(int last, const std::vector<int>& backs) const {
     std::vector<int> last_read(problem_.values().size(), -1);
     for (int n = last + 1; n < problem_.node_count(); ++n) {
-      for (int input : problem_.node(n).inputs) {
+      for (int input : problem_.inputs(n)) {
         int root = problem_.value(input).view_of >= 0 ? problem_.value(input).view_of : input;
         last_read[at(root)] = n;
       }

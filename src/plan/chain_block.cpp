@@ -62,7 +62,7 @@ class BlockBuilder {
   Values read_by_backward(const Chain::Block& link) const {
     Values state = set_of(link.state), read;
     for (int n : link.backward) {
-      for (int input : problem_.node(n).inputs) {
+      for (int input : problem_.inputs(n)) {
         for (int v : {input, root_of(input)}) {
           bool is_ours = is_forward_of(link, v) || state.contains(v);
           if (is_ours && !chain_.is_free[at(v)]) read.insert(v);
@@ -81,7 +81,7 @@ class BlockBuilder {
       for (int v = node.first_value; v < node.first_value + node.value_count; ++v) is_needed |= wanted.contains(v);
       if (!is_needed) continue;
       nodes.push_back(*n);
-      for (int input : node.inputs) {
+      for (int input : problem_.inputs(node)) {
         if (!chain_.is_free[at(input)]) wanted.insert(input);
       }
     }
@@ -126,7 +126,7 @@ class BlockBuilder {
     std::vector<int> nodes;
     for (int n : link.backward) {
       Values missing;
-      for (int input : problem_.node(n).inputs) {
+      for (int input : problem_.inputs(n)) {
         bool is_ours = is_forward_of(link, input) && !chain_.is_free[at(input)];
         if (is_ours && !there.contains(input)) missing.insert(input);
       }
@@ -148,7 +148,7 @@ class BlockBuilder {
       for (int v = node.first_value; v < node.first_value + node.value_count; ++v) is_needed |= wanted.contains(v);
       if (!is_needed) continue;
       nodes.push_back(*n);
-      for (int input : node.inputs) {
+      for (int input : problem_.inputs(node)) {
         if (!chain_.is_free[at(input)] && !there.contains(input)) wanted.insert(input);
       }
     }
@@ -161,7 +161,7 @@ class BlockBuilder {
     Stretch result{.nodes = std::move(nodes)};
     std::unordered_map<int, std::size_t> last_use;
     for (std::size_t i = 0; i < result.nodes.size(); ++i) {
-      for (int input : problem_.node(result.nodes[i]).inputs) last_use[root_of(input)] = i;
+      for (int input : problem_.inputs(result.nodes[i])) last_use[root_of(input)] = i;
     }
     for (int v : out) last_use[root_of(v)] = result.nodes.size();
     Values there;
@@ -174,7 +174,8 @@ class BlockBuilder {
       const Problem::Node& node = problem_.node(result.nodes[i]);
       result.cost += node.cost;
       result.peak = std::max(result.peak, live + node.scratch + made_bytes(node, i, last_use));
-      std::vector<int> touched = node.inputs;
+      std::span<const int> inputs = problem_.inputs(node);
+      std::vector<int> touched(inputs.begin(), inputs.end());
       for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
         if (problem_.value(v).view_of < 0 && there.insert(v).second) live += size(v);
         touched.push_back(v);

@@ -62,7 +62,7 @@ class Search {
       const Problem::Value& value = problem_.value(v);
       with_views_.push_back(bit(v));
       if (value.view_of >= 0) with_views_[at(value.view_of)] |= bit(v);
-      if (value.paging && !value.keep) pageable_ |= bit(v);
+      if (problem_.paging(v) && !value.keep) pageable_ |= bit(v);
       if (value.output) outputs_ |= bit(v);
       if (!is_pinned(v)) continue;
       always_ += value.bytes;
@@ -72,7 +72,7 @@ class Search {
     for (const Problem::Node& node : problem_.nodes()) {
       Bits inputs = 0, made = 0;
       bool has_kept = false;
-      for (int input : node.inputs) inputs |= bit(input);
+      for (int input : problem_.inputs(node)) inputs |= bit(input);
       for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
         made |= bit(v);
         has_kept = has_kept || problem_.value(v).keep;
@@ -204,7 +204,7 @@ class Search {
   }
 
   bool reads_only_current_values(const State& s, int index) const {
-    for (int input : problem_.node(index).inputs) {
+    for (int input : problem_.inputs(index)) {
       const Problem::Value& value = problem_.value(input);
       int by = value.updated_by;
       if (by < 0 && value.view_of >= 0 && problem_.value(value.view_of).updated_by != value.node)
@@ -224,9 +224,7 @@ class Search {
   }
 
   std::int64_t bytes_of(const State& s, int v) const {
-    return s.plain & bit(v)        ? problem_.value(v).bytes
-           : s.compressed & bit(v) ? problem_.value(v).compression->bytes
-                                   : 0;
+    return s.plain & bit(v) ? problem_.value(v).bytes : s.compressed & bit(v) ? problem_.compression(v)->bytes : 0;
   }
 
   std::int64_t bytes_in(const State& s) const {
@@ -336,7 +334,7 @@ class Search {
       forget(next.state, values);
       next.state.paged |= paged;
       next.paged_before = paged;
-      for_each_bit(paged, [&](int v) { next.cost += problem_.value(v).paging->out_cost; });
+      for_each_bit(paged, [&](int v) { next.cost += problem_.paging(v)->out_cost; });
       arrive(next);
       if (paged == 0 || !cost_matters_) return;
     }
@@ -358,8 +356,8 @@ class Search {
         });
       });
     };
-    if (s.paged & bit(v)) step(Step::Kind::page_in, value.paging->in_cost, value.bytes, &State::plain);
-    if (const auto& form = value.compression; form && (s.plain & bit(v)))
+    if (s.paged & bit(v)) step(Step::Kind::page_in, problem_.paging(v)->in_cost, value.bytes, &State::plain);
+    if (const auto& form = problem_.compression(v); form && (s.plain & bit(v)))
       step(Step::Kind::compress, form->encode_cost, form->bytes, &State::compressed);
     else if (form && (s.compressed & bit(v)))
       step(Step::Kind::expand, form->decode_cost, value.bytes, &State::plain);

@@ -29,7 +29,7 @@ class Biographer {
 
   void begin(Placement::Kind kind, int v, int step) {
     const Problem::Value& value = problem_.value(v);
-    std::int64_t bytes = kind == Placement::Kind::compressed ? value.compression->bytes : value.bytes;
+    std::int64_t bytes = kind == Placement::Kind::compressed ? problem_.compression(v)->bytes : value.bytes;
     open_[at(v)] = static_cast<int>(lives_.size());
     lives_.push_back({kind, v, step, step, 0, bytes});
   }

@@ -75,18 +75,18 @@ class Builder {
     int taken = value.in_place_of;
     if (taken >= 0 && !problem_.node(problem_.value(taken).node).pinned) added.takes_over = value_of_[at(taken)];
     if (value.keep) return;
-    if (value.compression) {
-      added.compressed_bytes = value.compression->bytes;
-      added.compress_cost = value.compression->encode_cost + value.compression->decode_cost;
+    if (const auto& form = problem_.compression(original)) {
+      added.compressed_bytes = form->bytes;
+      added.compress_cost = form->encode_cost + form->decode_cost;
     }
-    if (value.paging) added.page_cost = value.paging->out_cost + value.paging->in_cost;
+    if (const auto& paging = problem_.paging(original)) added.page_cost = paging->out_cost + paging->in_cost;
   }
 
   void connect() {
     std::vector<std::vector<int>> readers(model_.values.size());
     for (std::size_t i = 0; i < order_.size(); ++i) {
       std::vector<int> reads;
-      for (int input : problem_.node(order_[i]).inputs) {
+      for (int input : problem_.inputs(order_[i])) {
         reads.push_back(input);
         if (int root = problem_.value(input).view_of; root >= 0) reads.push_back(root);
       }
@@ -114,7 +114,7 @@ class Builder {
   void restrict_reruns() {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       Model::Node& node = model_.nodes[i];
-      for (int input : problem_.node(order_[i]).inputs) {
+      for (int input : problem_.inputs(order_[i])) {
         int root = problem_.value(input).view_of;
         for (int read : {input, root}) {
           if (read < 0 || problem_.value(read).updated_by < 0) continue;
@@ -127,7 +127,7 @@ class Builder {
       if (root < 0) continue;
       const Problem::Node& viewer = problem_.node(problem_.value(v).node);
       double& rerun_cost = model_.nodes[at(node_of_[at(problem_.value(root).node)])].rerun_cost;
-      for (int input : viewer.inputs) {
+      for (int input : problem_.inputs(viewer)) {
         bool same_memory = input == root || problem_.value(input).view_of == root;
         if (!same_memory) rerun_cost = forbidden;
       }
@@ -203,7 +203,7 @@ class Writer {
 
   void run(int original) {
     const Problem::Node& node = problem_.node(original);
-    for (int input : node.inputs) renew(input);
+    for (int input : problem_.inputs(node)) renew(input);
     steps_.push_back({Step::Kind::run, original});
     for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
       is_current_[at(v)] = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -30,6 +31,19 @@ void add_size(std::int64_t& total, const std::string& where, std::int64_t bytes)
   total += bytes;
 }
 
+// Of a list by value that ends with the last that has something.
+template <class T>
+const std::optional<T>& item_of(const std::vector<std::optional<T>>& list, int value) {
+  static const std::optional<T> none;
+  return at(value) < list.size() ? list[at(value)] : none;
+}
+
+template <class T>
+void set_item(std::vector<std::optional<T>>& list, int value, const T& item) {
+  if (list.size() <= at(value)) list.resize(at(value) + 1);
+  list[at(value)] = item;
+}
+
 }  // namespace
 
 int Problem::index(ValueRef value) const {
@@ -50,11 +64,34 @@ std::string Problem::value_name(int index) const {
 }
 
 int Problem::find(std::string_view name) const {
-  auto [first, last] = data_->by_hash.equal_range(std::hash<std::string_view>{}(name));
-  for (auto at = first; at != last; ++at)
-    if (node(at->second).name == name) return at->second;
-  return -1;
+  if (data_->by_name.empty()) return -1;
+  const std::size_t mask = data_->by_name.size() - 1;
+  for (std::size_t slot = std::hash<std::string_view>{}(name)&mask;; slot = (slot + 1) & mask) {
+    int found = data_->by_name[slot];
+    if (found < 0 || node(found).name == name) return found;
+  }
 }
+
+// At least half of the slots stay free.
+void Problem::grow_names(Data& data, std::size_t nodes) {
+  if (2 * nodes <= data.by_name.size()) return;
+  data.by_name.assign(std::bit_ceil(2 * nodes), -1);
+  for (int node = 0; node < static_cast<int>(data.nodes.size()); ++node) enter_name(data, node);
+}
+
+void Problem::enter_name(Data& data, int node) {
+  const std::size_t mask = data.by_name.size() - 1;
+  std::size_t slot = std::hash<std::string_view>{}(data.nodes[at(node)].name) & mask;
+  while (data.by_name[slot] >= 0) slot = (slot + 1) & mask;
+  data.by_name[slot] = node;
+}
+
+std::string_view Problem::group(const Node& node) const {
+  return node.group < 0 ? std::string_view() : data_->groups[at(node.group)];
+}
+
+const std::optional<Compression>& Problem::compression(int value) const { return item_of(data_->compression, value); }
+const std::optional<Paging>& Problem::paging(int value) const { return item_of(data_->paging, value); }
 
 Problem::Data& Problem::own() {
   if (data_.use_count() > 1) data_ = std::make_shared<Data>(*data_);
@@ -63,7 +100,10 @@ Problem::Data& Problem::own() {
 
 bool operator==(const Problem& a, const Problem& b) {
   const Problem::Data &x = *a.data_, &y = *b.data_;
-  return &x == &y || (x.nodes == y.nodes && x.values == y.values && x.resident_bytes == y.resident_bytes);
+  auto facts = [](const Problem::Data& d) {
+    return std::tie(d.nodes, d.values, d.inputs, d.groups, d.compression, d.paging, d.resident_bytes);
+  };
+  return &x == &y || facts(x) == facts(y);
 }
 
 Problem Problem::aligned(std::int64_t alignment) const {
@@ -71,20 +111,18 @@ Problem Problem::aligned(std::int64_t alignment) const {
     fail("[problem] an alignment of {}: give a power of two up to 2^60", alignment);
   auto rounded = [&](std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   Problem result = *this;
-  auto has_other = [&](const Value& value) {
-    return rounded(value.bytes) != value.bytes ||
-           (value.compression && rounded(value.compression->bytes) != value.compression->bytes);
-  };
-  bool is_aligned = std::ranges::none_of(values(), has_other) &&
-                    std::ranges::all_of(nodes(), [&](const Node& n) { return rounded(n.scratch) == n.scratch; });
+  auto is_even = [&](std::int64_t bytes) { return rounded(bytes) == bytes; };
+  bool is_aligned =
+      std::ranges::all_of(values(), is_even, &Value::bytes) && std::ranges::all_of(nodes(), is_even, &Node::scratch) &&
+      std::ranges::all_of(data_->compression, [&](const auto& form) { return !form || is_even(form->bytes); });
   if (is_aligned) return result;
   Data& data = result.own();
   data.total_bytes = data.resident_bytes;
   for (Node& node : data.nodes) add_size(data.total_bytes, node.name, node.scratch = rounded(node.scratch));
-  for (Value& value : data.values) {
+  for (Value& value : data.values)
     add_size(data.total_bytes, data.nodes[at(value.node)].name, value.bytes = rounded(value.bytes));
-    if (value.compression) value.compression->bytes = rounded(value.compression->bytes);
-  }
+  for (std::optional<Compression>& form : data.compression)
+    if (form) form->bytes = rounded(form->bytes);
   return result;
 }
 
@@ -92,6 +130,7 @@ void Problem::reserve(int nodes, int values) {
   Data& data = own();
   data.nodes.reserve(at(nodes));
   data.values.reserve(at(values));
+  grow_names(data, at(nodes));
 }
 
 ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
@@ -107,9 +146,9 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
 
   Node node{.name = spec.name, .cost = spec.cost, .scratch = spec.scratch, .pinned = spec.pinned};
   node.never_recompute = spec.pinned;
-  node.group = std::move(spec.group);
   node.first_value = value_count();
   node.value_count = static_cast<int>(spec.bytes.size());
+  std::vector<int> reads;
   for (ValueRef input : inputs) {
     int read = index(input);
     if (int by = value(read).updated_by; by >= 0) {
@@ -118,12 +157,21 @@ ValueRef Problem::add(NodeSpec spec, const std::vector<ValueRef>& inputs) {
           "it",
           spec.name, value_name(read), this->node(by).name, this->node(by).name, spec.name);
     }
-    if (std::find(node.inputs.begin(), node.inputs.end(), read) == node.inputs.end()) node.inputs.push_back(read);
+    if (std::find(reads.begin(), reads.end(), read) == reads.end()) reads.push_back(read);
   }
   Data& data = own();
+  node.first_input = static_cast<int>(data.inputs.size());
+  node.input_count = static_cast<int>(reads.size());
+  data.inputs.insert(data.inputs.end(), reads.begin(), reads.end());
+  if (!spec.group.empty()) {
+    auto known = std::ranges::find(data.groups, spec.group);
+    node.group = static_cast<int>(known - data.groups.begin());
+    if (known == data.groups.end()) data.groups.push_back(std::move(spec.group));
+  }
   for (std::int64_t bytes : spec.bytes) data.values.push_back({.node = node_count(), .bytes = bytes});
-  data.by_hash.emplace(std::hash<std::string_view>{}(node.name), node_count());
+  grow_names(data, data.nodes.size() + 1);
   data.nodes.push_back(std::move(node));
+  enter_name(data, node_count() - 1);
   data.total_bytes = total;
   return {node_count() - 1, 0};
 }
@@ -142,7 +190,7 @@ void Problem::never_keep(ValueRef value, ValueRef across) {
   const Node& busy = node(during);
   if (node(value.node).pinned) fail("[problem] '{}' is pinned, so it is always in memory", value_name(dropped));
   auto needs_it = [&](int read) { return read == dropped || this->value(read).view_of == dropped; };
-  if (value.node == during || std::any_of(busy.inputs.begin(), busy.inputs.end(), needs_it)) {
+  if (value.node == during || std::ranges::any_of(inputs(busy), needs_it)) {
     fail("[problem] '{}' cannot be out of memory while '{}' runs: that makes or reads it", value_name(dropped),
          busy.name);
   }
@@ -157,7 +205,7 @@ void Problem::view(ValueRef value, ValueRef of) {
   check_reads_only(value, root);
   Data& data = own();
   Value& view = data.values[at(index(value))];
-  if (view.compression || view.paging)
+  if (compression(index(value)) || paging(index(value)))
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
   view.view_of = root;
   if (view.keep) data.values[at(root)].keep = true;
@@ -167,7 +215,7 @@ void Problem::view(ValueRef value, ValueRef of) {
 // When the viewed value is made again its views must come back with it, from it and from what is always there.
 void Problem::check_reads_only(ValueRef view, int root) const {
   if (node(this->value(root).node).pinned) return;  // never made again
-  for (int input : node(this->value(index(view)).node).inputs) {
+  for (int input : inputs(this->value(index(view)).node)) {
     if (input == root || this->value(input).view_of == root || node(this->value(input).node).pinned) continue;
     fail(
         "[problem] '{}' is to view '{}', but its node also reads '{}': a view's node reads what it views, and pinned "
@@ -190,7 +238,7 @@ void Problem::in_place(ValueRef value, ValueRef input) {
 int Problem::check_reads_last(ValueRef value, ValueRef input, const char* what) const {
   const Node& made_by = node(this->value(index(value)).node);
   int read = index(input);
-  if (std::find(made_by.inputs.begin(), made_by.inputs.end(), read) == made_by.inputs.end()) {
+  if (std::ranges::count(inputs(made_by), read) == 0) {
     fail("[problem] {}: '{}' is not an input of '{}'", what, value_name(read), made_by.name);
   }
   if (value.node != node_count() - 1) {
@@ -211,8 +259,7 @@ void Problem::update(ValueRef node, ValueRef pinned) {
          value_name(overwritten));
   }
   for (int later = updater + 1; later < node_count(); ++later) {
-    const std::vector<int>& inputs = this->node(later).inputs;
-    if (std::find(inputs.begin(), inputs.end(), overwritten) == inputs.end()) continue;
+    if (std::ranges::count(inputs(later), overwritten) == 0) continue;
     fail("[problem] '{}' reads '{}' after '{}' has overwritten it: add it before", this->node(later).name,
          value_name(overwritten), this->node(updater).name);
   }
@@ -229,14 +276,14 @@ void Problem::compressible(ValueRef value, Compression how) {
     fail("[problem] '{}' of {} bytes compresses to {}: give 0 to {}", value_name(index), this->value(index).bytes,
          how.bytes, this->value(index).bytes);
   }
-  own().values[at(index)].compression = how;
+  set_item(own().compression, index, how);
 }
 
 void Problem::pageable(ValueRef value, Paging how) {
   int index = check_has_own_memory(value);
   check_cost(value_name(index), "page-out cost", how.out_cost);
   check_cost(value_name(index), "page-in cost", how.in_cost);
-  own().values[at(index)].paging = how;
+  set_item(own().paging, index, how);
 }
 
 int Problem::check_has_own_memory(ValueRef value) const {

@@ -182,7 +182,7 @@ void write_outputs(Json& json, const char* key, const Problem::Node& node, const
 
 // An input of the node that is the memory of `root`: what view_of and in_place_of name in files.
 Json input_with_memory_of(const Problem& problem, const Problem::Node& node, int root) {
-  for (int input : node.inputs) {
+  for (int input : problem.inputs(node)) {
     if (input == root || problem.value(input).view_of == root) return file_name(problem, input);
   }
   fail("[internal] '{}' has no input with the memory of '{}'", node.name, problem.value_name(root));
@@ -203,12 +203,12 @@ void write_values(Json& json, const Problem& problem, const Problem::Node& node)
     return root < 0 ? Json() : input_with_memory_of(problem, node, root);
   });
   write_outputs(json, "compression", node, [&](int v) {
-    const std::optional<Compression>& form = problem.value(v).compression;
+    const std::optional<Compression>& form = problem.compression(v);
     if (!form) return Json();
     return Json{{"bytes", form->bytes}, {"encode_cost", form->encode_cost}, {"decode_cost", form->decode_cost}};
   });
   write_outputs(json, "paging", node, [&](int v) {
-    const std::optional<Paging>& paging = problem.value(v).paging;
+    const std::optional<Paging>& paging = problem.paging(v);
     return paging ? Json{{"out_cost", paging->out_cost}, {"in_cost", paging->in_cost}} : Json();
   });
 }
@@ -218,10 +218,10 @@ Json node_json(const Problem& problem, const Problem::Node& node) {
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v) sizes.push_back(problem.value(v).bytes);
   Json json = {{"name", node.name}, {"cost", node.cost}, {"bytes", node.value_count == 1 ? sizes[0] : sizes}};
   json["inputs"] = Json::array();
-  for (int input : node.inputs) json["inputs"].push_back(file_name(problem, input));
+  for (int input : problem.inputs(node)) json["inputs"].push_back(file_name(problem, input));
   if (node.scratch > 0) json["scratch"] = node.scratch;
   if (node.pinned) json["pinned"] = true;
-  if (!node.group.empty()) json["group"] = node.group;
+  if (!problem.group(node).empty()) json["group"] = problem.group(node);
   if (node.updates >= 0) json["updates"] = file_name(problem, node.updates);
   if (node.never_recompute && !node.pinned && node.updates < 0) json["never_recompute"] = true;
   write_values(json, problem, node);

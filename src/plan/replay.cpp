@@ -60,7 +60,7 @@ class Replay {
   // The last first: what is made for an earlier one does not run nodes that come later, so it lets the later one be.
   bool push_missing_inputs(int node) {
     auto first = static_cast<std::ptrdiff_t>(stack_.size());
-    for (int input : problem_.node(node).inputs) {
+    for (int input : problem_.inputs(node)) {
       if (!is_there_[at(input)]) stack_.push_back(problem_.value(input).node);
     }
     std::sort(stack_.begin() + first, stack_.end());
@@ -123,7 +123,7 @@ class Replay {
   void find_readers() {
     readers_.resize(problem_.values().size());
     for (int n = 0; n < problem_.node_count(); ++n) {
-      for (int input : problem_.node(n).inputs) readers_[at(input)].push_back(n);
+      for (int input : problem_.inputs(n)) readers_[at(input)].push_back(n);
     }
   }
 

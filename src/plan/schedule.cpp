@@ -60,7 +60,7 @@ class LastUses {
       use(v);
       needed_[at(v)] = 0;
     }
-    for (int input : node.inputs) use(input);
+    for (int input : problem_.inputs(node)) use(input);
   }
 
   // Leaving the plain form ends a life by itself; coming back begins one.

@@ -22,7 +22,7 @@ std::vector<int> last_readers(const Problem& problem, int end) {
   std::vector<int> last(problem.values().size());
   for (int v = 0; v < problem.value_count(); ++v) last[at(v)] = problem.value(v).node;
   for (int n = 0; n <= end; ++n) {
-    for (int input : problem.node(n).inputs) last[at(input)] = n;
+    for (int input : problem.inputs(n)) last[at(input)] = n;
   }
   return last;
 }

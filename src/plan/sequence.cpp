@@ -28,7 +28,7 @@ Sequence::Sequence(const Problem& problem, const Model& model)
   std::vector<int> node_of(model.nodes.size());
   for (int i = 0; i < model.node_count(); ++i) node_of[at(model.node(i).original)] = i;
   for (int i = 0; i < model.node_count(); ++i) {
-    for (int input : problem.node(model.node(i).original).inputs) {
+    for (int input : problem.inputs(model.node(i).original)) {
       for (int read : {input, problem.value(input).view_of}) {
         if (read < 0 || problem.value(read).updated_by < 0) continue;
         int update = node_of[at(problem.value(read).updated_by)];

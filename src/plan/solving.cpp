@@ -28,7 +28,7 @@ void describe_peak(const Problem& problem, const Judged& judged, PlanResult& res
   int index = step.kind == Step::Kind::run ? step.id : problem.value(step.id).node;
   const Problem::Node& node = problem.node(index);
   std::int64_t inputs = 0, outputs = 0;
-  for (int v : node.inputs) inputs += problem.value(v).bytes;
+  for (int v : problem.inputs(node)) inputs += problem.value(v).bytes;
   for (int k = 0; k < node.value_count; ++k) outputs += problem.value(node.first_value + k).bytes;
   result.where = node.name;
   result.split = fmt::format("inputs {}, outputs {}, scratch {}", format_bytes(inputs), format_bytes(outputs),

@@ -75,7 +75,7 @@ class Judge {
   void forget(int value) {
     const Problem::Value& known = problem_.value(value);
     if (state(value) == State::plain && !is_pinned(known)) live_ -= known.bytes;
-    if (state(value) == State::compressed) live_ -= known.compression->bytes;
+    if (state(value) == State::compressed) live_ -= problem_.compression(value)->bytes;
     state(value) = State::absent;
     for (int view : views_[static_cast<std::size_t>(value)]) state(view) = State::absent;
   }
@@ -105,7 +105,7 @@ class Judge {
   }
 
   void check_may_run(int index, const Problem::Node& node) {
-    for (int input : node.inputs) {
+    for (int input : problem_.inputs(node)) {
       if (state(input) != State::plain) reject("step {} runs '{}' without its input '{}'", at_, node.name, name(input));
       int by = problem_.value(input).updated_by;
       if (by >= 0 && by != index && runs_[static_cast<std::size_t>(by)] > 0) {
@@ -161,7 +161,7 @@ class Judge {
   }
 
   void page_out(int value) {
-    const std::optional<Paging>& paging = problem_.value(value).paging;
+    const std::optional<Paging>& paging = problem_.paging(value);
     if (!check_other_form(value, paging.has_value(), State::plain, "page out")) return;
     verdict_.cost += paging->out_cost;
     forget(value);
@@ -169,7 +169,7 @@ class Judge {
   }
 
   void page_in(int value) {
-    const std::optional<Paging>& paging = problem_.value(value).paging;
+    const std::optional<Paging>& paging = problem_.paging(value);
     if (!check_other_form(value, paging.has_value(), State::paged, "page in")) return;
     verdict_.cost += paging->in_cost;
     live_ += problem_.value(value).bytes;
@@ -178,7 +178,7 @@ class Judge {
   }
 
   void compress(int value) {
-    const std::optional<Compression>& form = problem_.value(value).compression;
+    const std::optional<Compression>& form = problem_.compression(value);
     if (!check_other_form(value, form.has_value(), State::plain, "compress")) return;
     verdict_.cost += form->encode_cost;
     reach(live_ + form->bytes);
@@ -188,7 +188,7 @@ class Judge {
   }
 
   void expand(int value) {
-    const std::optional<Compression>& form = problem_.value(value).compression;
+    const std::optional<Compression>& form = problem_.compression(value);
     if (!check_other_form(value, form.has_value(), State::compressed, "expand")) return;
     verdict_.cost += form->decode_cost;
     reach(live_ + problem_.value(value).bytes);

@@ -62,7 +62,7 @@ class LayoutJudge {
   }
   std::int64_t size(Kind kind, int id) const {
     if (kind == Kind::scratch) return problem_.node(id).scratch;
-    const std::optional<Compression>& form = problem_.value(id).compression;
+    const std::optional<Compression>& form = problem_.compression(id);
     if (kind == Kind::compressed) return form ? form->bytes : -1;
     return problem_.value(id).bytes;
   }

@@ -29,10 +29,10 @@ double planned_cost(const Problem& problem, Step step) {
   switch (step.kind) {
     case Step::Kind::run: return problem.node(step.id).cost;
     case Step::Kind::drop: return 0;
-    case Step::Kind::page_out: return problem.value(step.id).paging->out_cost;
-    case Step::Kind::page_in: return problem.value(step.id).paging->in_cost;
-    case Step::Kind::compress: return problem.value(step.id).compression->encode_cost;
-    case Step::Kind::expand: return problem.value(step.id).compression->decode_cost;
+    case Step::Kind::page_out: return problem.paging(step.id)->out_cost;
+    case Step::Kind::page_in: return problem.paging(step.id)->in_cost;
+    case Step::Kind::compress: return problem.compression(step.id)->encode_cost;
+    case Step::Kind::expand: return problem.compression(step.id)->decode_cost;
   }
   return 0;
 }
@@ -40,7 +40,7 @@ double planned_cost(const Problem& problem, Step step) {
 std::string group_of(const Problem& problem, const Placement& p) {
   if (p.kind == Placement::Kind::scratch) return "scratch";
   const Problem::Node& node = problem.node(problem.value(p.id).node);
-  if (!node.group.empty()) return node.group;
+  if (std::string_view group = problem.group(node); !group.empty()) return std::string(group);
   return node.pinned ? "inputs" : "values";
 }
 

@@ -90,7 +90,7 @@ class Explainer {
     if (!present_[at(v)]) return Reason::elsewhere;
     if (node.never_recompute) return Reason::once;
     if (node.cost > reasons_.price * static_cast<double>(value.bytes)) return Reason::dear;
-    bool has_inputs = std::ranges::all_of(node.inputs, [&](int input) { return is_present(input); });
+    bool has_inputs = std::ranges::all_of(problem_.inputs(node), [&](int input) { return is_present(input); });
     return has_inputs ? Reason::room : Reason::inputs_gone;
   }
 

@@ -39,14 +39,15 @@ class Tracer {
     Step step = shown_.plan.schedule.steps[at(number)];
     bool is_run = step.kind == Step::Kind::run, is_again = is_run && runs_[at(step.id)]++ > 0;
     const Problem::Node& node = shown_.problem.node(is_run ? step.id : shown_.problem.value(step.id).node);
+    std::string_view group = shown_.problem.group(node);
     double begin = shown_.picture.times[at(m)], end = shown_.picture.times[at(m) + 1];
     add(
         fmt::format("{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"name\":{},\"cat\":{},\"args\":"
                     "{{\"step\":{},\"live_bytes\":{},\"scratch_bytes\":{}}}}}",
                     is_again ? 2 : 1, begin * micro, (end - begin) * micro,
                     json_string(is_run ? node.name : doing(shown_.problem, shown_.plan.schedule, number, false)),
-                    json_string(node.group.empty() ? std::string(to_string(step.kind)) : node.group), number,
-                    shown_.picture.total[at(m)], is_run ? node.scratch : 0));
+                    json_string(group.empty() ? to_string(step.kind) : group), number, shown_.picture.total[at(m)],
+                    is_run ? node.scratch : 0));
   }
 
   void counters(int m) {

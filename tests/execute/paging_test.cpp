@@ -116,9 +116,10 @@ TEST(Pages, AreNotMadeOfWhatIsAskedToBeKeptOrRecomputed) {
   };
   Problem problem = problem_of(gradient(trace(f, types), std::vector<int>{0}), with_disk("."));
   int pageable = 0;
-  for (const Problem::Value& value : problem.values()) {
-    pageable += value.paging.has_value();
-    EXPECT_FALSE(value.paging && (value.keep || value.never_keep_across >= 0)) << problem.node(value.node).name;
+  for (int v = 0; v < problem.value_count(); ++v) {
+    const Problem::Value& value = problem.value(v);
+    pageable += problem.paging(v).has_value();
+    EXPECT_FALSE(problem.paging(v) && (value.keep || value.never_keep_across >= 0)) << problem.node(value.node).name;
   }
   EXPECT_GT(pageable, 0);
 }

@@ -52,7 +52,7 @@ Problem random_step(std::uint64_t seed) {
     const Problem::Value& first = p.value(p.index(made.front()));
     bool is_fixed = first.view_of >= 0 || first.keep || p.node(first.node).never_recompute;
     bool is_read = false;
-    for (int v : p.node(gradient.node).inputs)
+    for (int v : p.inputs(gradient.node))
       is_read |= v == p.index(made.front()) || p.value(v).view_of == p.index(made.front());
     if (!is_fixed && !is_read) p.never_keep(made.front(), gradient);
   }

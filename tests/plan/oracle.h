@@ -31,7 +31,7 @@ inline Simulated simulate(const Problem& p, const std::vector<int>& runs) {
     for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
       int last = i, j = i + 1;
       for (; j < count && runs[static_cast<std::size_t>(j)] != runs[static_cast<std::size_t>(i)]; ++j) {
-        for (int input : p.node(runs[static_cast<std::size_t>(j)]).inputs) last = input == v ? j : last;
+        for (int input : p.inputs(runs[static_cast<std::size_t>(j)])) last = input == v ? j : last;
       }
       if (j == count && p.value(v).output) last = count - 1;
       for (int t = i; t <= last; ++t) bytes[static_cast<std::size_t>(t)] += p.value(v).bytes;
@@ -74,7 +74,7 @@ class LeastCost {
     std::int64_t sum = p_.resident_bytes();
     for (int v = 0; v < p_.value_count(); ++v) {
       if (is_pinned(v) || s.form[at(v)] == plain) sum += p_.value(v).bytes;
-      if (s.form[at(v)] == compressed) sum += p_.value(v).compression->bytes;
+      if (s.form[at(v)] == compressed) sum += p_.compression(v)->bytes;
     }
     return sum;
   }
@@ -110,7 +110,7 @@ class LeastCost {
     for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
       if (s.ran[at(n)] && p_.value(v).keep) return false;
     }
-    for (int input : node.inputs) {
+    for (int input : p_.inputs(node)) {
       if (s.form[at(input)] != plain) return false;
       int root = p_.value(input).view_of >= 0 ? p_.value(input).view_of : input;
       int by = p_.value(root).updated_by;
@@ -161,11 +161,12 @@ class LeastCost {
       if (during <= budget_) reach(other, cost + price);
     };
     std::int64_t now = bytes(s);
-    if (value.paging && s.form[at(v)] == plain) become(paged, value.paging->out_cost, now);
-    if (value.paging && s.form[at(v)] == paged) become(plain, value.paging->in_cost, now + value.bytes);
-    if (!value.compression) return;
-    if (s.form[at(v)] == plain) become(compressed, value.compression->encode_cost, now + value.compression->bytes);
-    if (s.form[at(v)] == compressed) become(plain, value.compression->decode_cost, now + value.bytes);
+    if (p_.paging(v) && s.form[at(v)] == plain) become(paged, p_.paging(v)->out_cost, now);
+    if (p_.paging(v) && s.form[at(v)] == paged) become(plain, p_.paging(v)->in_cost, now + value.bytes);
+    const std::optional<Compression>& form = p_.compression(v);
+    if (!form) return;
+    if (s.form[at(v)] == plain) become(compressed, form->encode_cost, now + form->bytes);
+    if (s.form[at(v)] == compressed) become(plain, form->decode_cost, now + value.bytes);
   }
 
   const Problem& p_;

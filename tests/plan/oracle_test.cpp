@@ -50,7 +50,7 @@ class AllSequences {
     if (runs_.size() == longest_) return;
     for (int n = 0; n < p_.node_count(); ++n) {
       bool has_inputs = true;
-      for (int input : p_.node(n).inputs) has_inputs &= (ran >> p_.value(input).node) & 1;
+      for (int input : p_.inputs(n)) has_inputs &= (ran >> p_.value(input).node) & 1;
       if (!has_inputs) continue;
       runs_.push_back(n);
       extend(ran | 1u << n);

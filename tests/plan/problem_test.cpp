@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plan/messages.h"
@@ -19,9 +20,29 @@ TEST(Problem, NumbersValuesOfAllNodesInOrder) {
   EXPECT_EQ(p.index(load), 0);
   EXPECT_EQ(p.index(split[1]), 2);
   EXPECT_EQ(p.value_name(2), "split:1");
-  EXPECT_EQ(p.node(join.node).inputs, (std::vector{1, 2}));
+  EXPECT_TRUE(std::ranges::equal(p.inputs(join.node), std::vector{1, 2}));
   EXPECT_EQ(p.find("join"), 2);
   EXPECT_EQ(p.find("nobody"), -1);
+}
+
+TEST(Problem, FindsEachOfManyNames) {
+  Problem p;
+  for (int i = 0; i < 1000; ++i) p.add({"node" + std::to_string(i), 1, 1});
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(p.find("node" + std::to_string(i)), i);
+  EXPECT_EQ(p.find("node1000"), -1);
+}
+
+TEST(Problem, IsAnotherWithOtherGroupsOrForms) {
+  auto problem = [](const char* group, std::int64_t compressed) {
+    Problem p;
+    auto a = p.add({.name = "a", .bytes = 64, .cost = 1, .group = group});
+    if (compressed > 0) p.compressible(a, {.bytes = compressed});
+    return p;
+  };
+  EXPECT_EQ(problem("x", 8), problem("x", 8));
+  EXPECT_NE(problem("x", 8), problem("y", 8));
+  EXPECT_NE(problem("x", 8), problem("x", 0));
+  EXPECT_EQ(problem("x", 0).group(problem("x", 0).node(0)), "x");
 }
 
 TEST(Problem, RefusesWhatCannotBe) {
@@ -123,8 +144,8 @@ TEST(Problem, IsAlignedBySharingWhereNothingChanges) {
   EXPECT_EQ(&p.aligned(64).node(0), &p.node(0));
   p.compressible(a, {65, 1, 1});
   Problem rounded = p.aligned(64);
-  EXPECT_EQ(rounded.value(0).compression->bytes, 128);
-  EXPECT_EQ(p.value(0).compression->bytes, 65);
+  EXPECT_EQ(rounded.compression(0)->bytes, 128);
+  EXPECT_EQ(p.compression(0)->bytes, 65);
   EXPECT_EQ(rounded.aligned(64), rounded);
 }
 

@@ -43,7 +43,7 @@ inline Problem random_problem(Shape shape, int size, std::uint64_t seed) {
       ValueRef forward = made[static_cast<std::size_t>(i)];
       std::vector<ValueRef> inputs{made.back(), forward};
       if (shape == Shape::training) {
-        for (int v : p.node(forward.node).inputs) inputs.push_back({p.value(v).node, 0});
+        for (int v : p.inputs(forward.node)) inputs.push_back({p.value(v).node, 0});
       }
       add(inputs);
     }
