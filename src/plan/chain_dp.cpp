@@ -16,6 +16,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/free_memory.h"
 #include "base/index.h"
 #include "plan/chain_block.h"
 #include "plan/replay.h"
@@ -271,21 +272,23 @@ class Program {
   Front points_, merged_;
 };
 
+bool is_long(const Model& model) { return model.node_count() > 4000; }
+
 // The last percents of a long chain's memory take dozens of times its cost, and a list of runs that takes more memory
 // than they save.
 double dearest_of_use(const Model& model) {
-  return model.node_count() > 4000 ? 5 * model.base_cost : std::numeric_limits<double>::infinity();
+  return is_long(model) ? 5 * model.base_cost : std::numeric_limits<double>::infinity();
 }
 
-void offer_runs(const Attempt& attempt, const Chain& chain, Best& best) {
-  if (chain.blocks.size() < 2) return;
+std::vector<std::vector<int>> best_runs(const Attempt& attempt, const Chain& chain) {
+  if (chain.blocks.size() < 2) return {};
   Program program(attempt.problem, chain);
-  if (!program.solve(attempt.options.budget, attempt.deadline)) return;
+  if (!program.solve(attempt.options.budget, attempt.deadline)) return {};
   // Where nothing fits, the cheapest of the lowest there are: parts may take what the whole takes.
   const double dearest = dearest_of_use(attempt.model);
   const std::int64_t low = program.lowest(), enough = std::isinf(dearest) ? low : low + low / 4;
-  if (!program.fits(dearest) && !program.solve(enough, attempt.deadline)) return;
-  for (const std::vector<int>& runs : program.runs(dearest)) best.offer(with_drops(attempt.problem, runs));
+  if (!program.fits(dearest) && !program.solve(enough, attempt.deadline)) return {};
+  return program.runs(dearest);
 }
 
 }  // namespace
@@ -293,8 +296,12 @@ void offer_runs(const Attempt& attempt, const Chain& chain, Best& best) {
 std::vector<Schedule> solve_chain_dp(const Attempt& attempt) {
   auto is_small = [&](const Chain& chain) { return Program(attempt.problem, chain).is_small(); };
   Best best(attempt);
-  for (const Chain& chain : find_chains(attempt.problem, is_small)) offer_runs(attempt, chain, best);
-  return best.schedules();
+  for (const Chain& chain : find_chains(attempt.problem, is_small)) {
+    std::vector<std::vector<int>> found = best_runs(attempt, chain);
+    if (is_long(attempt.model)) give_back_free_memory();  // of thousands of fronts, too small for what follows
+    for (const std::vector<int>& runs : found) best.offer(with_drops(attempt.problem, runs));
+  }
+  return best.take();
 }
 
 }  // namespace reprise::plan

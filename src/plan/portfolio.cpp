@@ -38,19 +38,12 @@ bool is_order_decisive(const Model& model, const Certificate& certificate) {
          certificate.least_budget < certificate.least_budget_this_order;
 }
 
-// What solvers are told: the schedule to start from is the first candidate, and they are given that.
-PlanOptions without_start(const PlanOptions& options) {
-  PlanOptions told = options;
-  told.start.reset();
-  return told;
-}
-
 }  // namespace
 
 void move_to(const Problem& problem, Placed placed, Planned& plan) {
   if (placed.schedule) {
-    plan.judged.schedule = std::move(*placed.schedule);
-    plan.judged.verdict = validate(problem, plan.judged.schedule);
+    plan.judged.schedule = std::make_shared<const Schedule>(std::move(*placed.schedule));
+    plan.judged.verdict = validate(problem, *plan.judged.schedule);
     if (!plan.judged.verdict) fail("[internal] a schedule that was moved is not valid: {}", plan.judged.verdict.why);
   }
   placed.schedule.reset();
@@ -60,15 +53,15 @@ void move_to(const Problem& problem, Placed placed, Planned& plan) {
 Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline)
     : problem_(problem),
       options_(options),
-      told_(without_start(options)),
+      told_(options),
       placer_(std::move(placer)),
       deadline_(deadline),
       target_(options.budget),
       aim_(target_) {
   check_names(options.solvers);
   check_names(options.without);
-  Schedule all = keep_all(problem);
-  base_ = {all, validate(problem, all), "keep_all"};
+  auto all = std::make_shared<const Schedule>(keep_all(problem));
+  base_ = {all, validate(problem, *all), "keep_all"};
   if (!base_.verdict) fail("[plan] the base order is no schedule: {}", base_.verdict.why);
   candidate_ = lowest_ = base_;
 }
@@ -76,24 +69,30 @@ Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer 
 void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   Verdict verdict = validate(problem_, schedule);
   if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, verdict.why);
-  if (solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak)
-    lowest_ = {schedule, verdict, std::string(solver.name)};
-  if (!is_better(verdict, candidate_.verdict, aim_)) return;
-  candidate_ = {schedule, verdict, std::string(solver.name)};
+  bool is_lowest = solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak;
+  bool is_candidate = is_better(verdict, candidate_.verdict, aim_);
+  if (!is_lowest && !is_candidate) return;
+  Judged judged{std::make_shared<const Schedule>(schedule), verdict, std::string(solver.name)};
+  if (is_lowest) lowest_ = judged;
+  if (!is_candidate) return;
+  candidate_ = std::move(judged);
   is_settled_ = false;
   if (may_settle_early()) settle();
 }
 
-void Portfolio::take_start(const Schedule& start) {
+void Portfolio::take_start(Schedule start) {
   Verdict verdict = validate(problem_, start);
   if (!verdict) fail("[plan] the schedule to start from is not valid: {}", verdict.why);
-  if (is_better(verdict, candidate_.verdict, aim_)) candidate_ = {start, verdict, "start"};
+  if (is_better(verdict, candidate_.verdict, aim_))
+    candidate_ = {std::make_shared<const Schedule>(std::move(start)), verdict, "start"};
 }
 
 bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 
-void Portfolio::run(const Model& model, const Certificate& certificate, const std::function<double()>& enough) {
-  if (options_.start) take_start(*options_.start);
+void Portfolio::run(const Model& model, const Certificate& certificate, std::optional<Schedule> start,
+                    const std::function<double()>& enough) {
+  if (start) take_start(std::move(*start));
+  start.reset();
   settle();
   constexpr double few[] = {0.5, 0.7, 0.85, 0.95}, many[] = {0.2, 0.42, 0.62, 0.8, 0.9};
   constexpr int small = 64;  // so many nodes are searched through in no time
@@ -173,16 +172,15 @@ void Portfolio::run_round(const Round& round) {
 
 void Portfolio::run_solver(const Solver& solver, const Round& round) {
   if (is_tried_again() && solver.solve == solve_order_search) is_settled_ = false;
-  Schedule seed = candidate_.schedule;
+  std::shared_ptr<const Schedule> seed = candidate_.schedule, refused = refused_;
   Verdict seed_verdict = candidate_.verdict;
   auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
   told_.budget = aim_ = target_;
   Attempt attempt{problem_, told_,        round.deadline, round.model, round.certificate,
-                  seed,     seed_verdict, report,         round.enough};
+                  *seed,    seed_verdict, report,         round.enough};
   attempt.round = round.number;
   attempt.has_free_core = has_free_core;
-  std::optional<Schedule> refused = refused_;
-  if (refused) attempt.refused = &*refused;
+  attempt.refused = refused.get();
   attempt.is_hasty = round.is_hasty;
   attempt.is_stale = [this] { return is_stale(); };
   if (is_timed()) attempt.sample = [&](const Schedule& schedule) { sample(solver, schedule); };
@@ -205,11 +203,11 @@ void Portfolio::settle() {
   }
   is_settled_ = true;
   double start = deadline_.seconds();
-  Placed placed = placer_.place(candidate_.schedule);
+  Placed placed = placer_.place(*candidate_.schedule);
   std::int64_t lost = placed.bytes - candidate_.verdict.peak;
   bool has_time = !deadline_.at_share(0.95).is_over();
   if (placed.bytes > placer_.budget && nearest && nearest->placed.bytes < placed.bytes && has_time) {
-    Placed other = placer_.place(nearest->judged.schedule);
+    Placed other = placer_.place(*nearest->judged.schedule);
     lost = std::min(lost, other.bytes - nearest->judged.verdict.peak);
     if (other.bytes <= placer_.budget) adopt(nearest->judged, std::move(other));
   }
@@ -223,7 +221,7 @@ void Portfolio::settle() {
 
 // One of many schedules that cost less than the best plan: some have layouts although the cheapest has none.
 void Portfolio::sample(const Solver& solver, const Schedule& schedule) {
-  Judged judged{schedule, validate(problem_, schedule), std::string(solver.name)};
+  Judged judged{std::make_shared<const Schedule>(schedule), validate(problem_, schedule), std::string(solver.name)};
   if (!judged.verdict)
     fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, judged.verdict.why);
   Placed placed = placer_.place_quickly(schedule);

@@ -3,16 +3,19 @@
 // a layout does not fit although its schedule does, the searches go on with as much less as is lost between lives.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "plan/place.h"
 #include "plan/solver.h"
 
 namespace reprise::plan {
 
+/// Copies share the schedule: those of long networks are large.
 struct Judged {
-  Schedule schedule;
+  std::shared_ptr<const Schedule> schedule;
   Verdict verdict;
   std::string solver;
 };
@@ -36,8 +39,9 @@ class Portfolio {
  public:
   Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline);
   /// Runs every chosen solver, or until the deadline is over or the best costs no more than `enough()`. If the budget
-  /// is proved too small, only those that seek the lowest peak.
-  void run(const Model& model, const Certificate& certificate, const std::function<double()>& enough);
+  /// is proved too small, only those that seek the lowest peak. They go on from `start`, if there is one.
+  void run(const Model& model, const Certificate& certificate, std::optional<Schedule> start,
+           const std::function<double()>& enough);
   /// Whether a second thread has nothing else to do by now.
   std::function<bool()> has_free_core = [] { return true; };
   /// Called whenever something better is found.
@@ -47,6 +51,7 @@ class Portfolio {
   std::int64_t proved_budget() const { return proved_budget_; }
   /// The cheapest that fits with its layout, if any does.
   const std::optional<Planned>& best() const { return best_; }
+  std::optional<Planned> take_best() { return std::exchange(best_, std::nullopt); }
   const Judged& lowest() const { return lowest_; }
   /// Whether some schedule within the budget had no layout that was.
   bool has_refused_a_layout() const { return failed_peak_ != none; }
@@ -63,7 +68,7 @@ class Portfolio {
     int number;
     bool is_hasty = false;
   };
-  void take_start(const Schedule& start);
+  void take_start(Schedule start);
   void run_round(const Round& round);
   void find_first(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
@@ -100,8 +105,8 @@ class Portfolio {
   Judged placed_;            // the candidate that became the best, in the order it had
   bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
-  std::optional<Planned> nearest_;   // of the samples whose layouts did not fit, the one with the lowest
-  std::optional<Schedule> refused_;  // the last whose layout did not fit
+  std::optional<Planned> nearest_;           // of the samples whose layouts did not fit, the one with the lowest
+  std::shared_ptr<const Schedule> refused_;  // the last whose layout did not fit
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;
 };

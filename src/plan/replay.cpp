@@ -173,7 +173,7 @@ Schedule drop_and_recompute(const Problem& problem, int moment, const std::vecto
   return with_drops(problem, replay.take_runs());
 }
 
-void Best::offer(const Schedule& schedule) {
+void Best::offer(Schedule schedule) {
   Verdict verdict = validate(problem_, schedule);
   if (!verdict) return;
   if (!lowest_ || verdict.peak < lowest_verdict_.peak) {
@@ -181,14 +181,14 @@ void Best::offer(const Schedule& schedule) {
     lowest_verdict_ = verdict;
   }
   if (verdict.peak > budget_ || (cheapest_ && verdict.cost >= cheapest_verdict_.cost)) return;
-  cheapest_ = schedule;
+  cheapest_ = std::move(schedule);
   cheapest_verdict_ = verdict;
 }
 
-std::vector<Schedule> Best::schedules() const {
+std::vector<Schedule> Best::take() {
   std::vector<Schedule> found;
-  if (lowest_) found.push_back(*lowest_);
-  if (cheapest_) found.push_back(*cheapest_);
+  for (std::optional<Schedule>* each : {&lowest_, &cheapest_})
+    if (*each) found.push_back(std::move(**each));
   return found;
 }
 

@@ -19,9 +19,9 @@ class Best {
  public:
   explicit Best(const Attempt& attempt) : problem_(attempt.problem), budget_(attempt.options.budget) {}
   /// A schedule that is not valid is left out: builders of schedules may try what the problem's facts forbid.
-  void offer(const Schedule& schedule);
-  /// The lowest, then the cheapest, each if there is one.
-  std::vector<Schedule> schedules() const;
+  void offer(Schedule schedule);
+  /// The lowest, then the cheapest, each if there is one; both are gone then.
+  std::vector<Schedule> take();
 
  private:
   const Problem& problem_;

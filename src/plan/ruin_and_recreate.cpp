@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "plan/annealer.h"
 #include "plan/solver.h"
@@ -17,6 +18,7 @@ using Items = std::vector<std::pair<Item, int>>;
 
 Items items_of(const Timeline& timeline) {
   Items items;
+  items.reserve(static_cast<std::size_t>(timeline.item_count()));
   for (int t = 0; t < timeline.stage_count(); ++t) {
     for (const Item& item : timeline.items(t)) items.push_back({item, t});
   }
@@ -49,9 +51,10 @@ std::optional<Items> items_of(const Model& model, const Timeline& empty, const S
 
 void fill(Timeline& timeline, const Items& items) {
   for (auto& [item, stage] : items) {
-    if (timeline.can_insert(item, stage)) timeline.insert(item, stage);
+    if (!timeline.can_insert(item, stage)) continue;
+    timeline.insert(item, stage);
+    timeline.commit();  // at once, so that no list of all changes is held
   }
-  timeline.commit();
 }
 
 class Search {
@@ -76,7 +79,8 @@ class Search {
     polish();
   }
 
-  std::vector<Schedule> found() const { return found_; }
+  /// The best, if any was found.
+  std::optional<Schedule> take_found() { return std::exchange(found_, std::nullopt); }
 
  private:
   std::int64_t budget() const { return attempt_.options.budget; }
@@ -91,8 +95,8 @@ class Search {
     if (timeline.peak() > budget() || (best_ && timeline.extra_cost() >= best_cost_)) return;
     best_ = items_of(timeline);
     best_cost_ = timeline.extra_cost();
-    found_.push_back(to_schedule(attempt_.problem, model_, timeline.events()));
-    attempt_.report(found_.back());
+    found_ = to_schedule(attempt_.problem, model_, timeline.events());
+    attempt_.report(*found_);
   }
 
   // Whether nothing in this order fits, or something in another order is known, about within the budget, that nothing
@@ -111,6 +115,7 @@ class Search {
     std::optional<Items> items = items_of(model_, timeline, schedule);
     if (!items) return;
     fill(timeline, *items);
+    items.reset();
     if (Shaver(timeline, random_).repair(limits(budget(), 0))) offer(timeline);
   }
 
@@ -172,6 +177,7 @@ class Search {
     std::optional<Items> items = items_of(model_, timeline, schedule);
     if (!items) return;
     fill(timeline, *items);
+    items.reset();
     if (!descend(timeline, budget())) return;
     Annealer::Limits polishing{.budget = budget(), .price = attempt_.certificate.price};
     polishing.iterations = iterations;
@@ -321,7 +327,7 @@ class Search {
   Items last_;
   double best_cost_ = 0;
   double next_sample_ = 0;  // seconds
-  std::vector<Schedule> found_;
+  std::optional<Schedule> found_;
 };
 
 }  // namespace
@@ -342,8 +348,9 @@ std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt) {
     }
     search.run();
   }
-  std::vector<Schedule> found = search.found();
-  for (Schedule& schedule : other.found()) found.push_back(std::move(schedule));
+  std::vector<Schedule> found;
+  for (Search* each : {&search, &other})
+    if (std::optional<Schedule> best = each->take_found()) found.push_back(std::move(*best));
   return found;
 }
 

@@ -80,12 +80,12 @@ std::vector<Schedule> solve_segments(const Attempt& attempt) {
   for (int measure = 0; measure < 3; ++measure) {
     std::vector<double> along = progress(problem, end, measure);
     for (int count = 1; count <= std::min(end + 1, most); ++count) {
-      if (attempt.deadline.is_over()) return best.schedules();
+      if (attempt.deadline.is_over()) return best.take();
       std::vector<char> dropped = between(problem, cuts(along, count), last_reader, end);
       best.offer(drop_and_recompute(problem, end, dropped));
     }
   }
-  return best.schedules();
+  return best.take();
 }
 
 }  // namespace reprise::plan

@@ -56,7 +56,7 @@ class Planner {
     Decision decision = decide(options_.budget);
     if (!decision.found) return fall_back();
     if (std::isinf(options_.gap))
-      return finish(with_smallest(*decision.solving, tightened(std::move(*decision.found))));
+      return finish(with_smallest(std::move(decision.solving), tightened(std::move(*decision.found))));
     return solve_fitting(*decision.found);
   }
 
@@ -167,9 +167,9 @@ class Planner {
     for (int tries = 0; tries < 3 && !deadline_.is_over(); ++tries) {
       std::int64_t goal = plan.judged.verdict.peak + plan.judged.verdict.peak / 100;
       if (plan.placed.bytes <= goal) break;
-      Placed lower = place(plan.judged.schedule, goal);
+      Placed lower = place(*plan.judged.schedule, goal);
       if (lower.bytes > goal) {
-        std::optional<Placed> fitted = fit(plan.judged.schedule, lower, goal + (lower.bytes - goal) / 2);
+        std::optional<Placed> fitted = fit(*plan.judged.schedule, lower, goal + (lower.bytes - goal) / 2);
         if (fitted) lower = std::move(*fitted);
       }
       if (lower.bytes >= plan.placed.bytes) break;
@@ -179,36 +179,43 @@ class Planner {
   }
 
   // With the smallest budget that is known to do. Without a time limit a lucky search does not count.
-  PlanResult with_smallest(const Solving& solving, const Planned& plan) const {
-    PlanResult result = solving.result(plan);
+  PlanResult with_smallest(std::unique_ptr<Solving> solving, std::optional<Planned> plan) const {
+    PlanResult result = solving->result(&*plan);
+    plan.reset();
     result.min_budget = result.layout_bytes;
-    if (solving.lowest().verdict.peak < result.peak)
-      result.min_budget = std::min(result.min_budget, place(solving.lowest().schedule, unlimited).bytes);
+    if (solving->lowest().verdict.peak < result.peak)
+      result.min_budget = std::min(result.min_budget, place(*solving->lowest().schedule, unlimited).bytes);
+    solving.reset();  // another search would be beside it
     bool is_known = is_timed() || result.min_budget >= options_.budget || decide(result.min_budget).found;
     if (!is_known) result.min_budget = options_.budget;
     return result;
   }
 
   PlanResult solve_in_time() const {
-    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
-    solving.run();
-    if (solving.best()) return finish(with_smallest(solving, tightened(*solving.best())));
-    Planned lowest{solving.lowest(), place(solving.lowest().schedule, unlimited)};
-    return lowest.placed.bytes <= options_.budget ? finish(solving.result(lowest)) : refused(solving, lowest);
+    std::unique_ptr<Solving> solving = searching(options_.budget);
+    solving->run();
+    if (std::optional<Planned> best = solving->take_best())
+      return finish(with_smallest(std::move(solving), tightened(std::move(*best))));
+    Planned lowest{solving->lowest(), place(*solving->lowest().schedule, unlimited)};
+    return lowest.placed.bytes <= options_.budget ? finish(solving->result(&lowest)) : refused(*solving, lowest);
   }
 
   // The best plan for a budget that does: what is known, if nothing better is found.
   PlanResult solve_fitting(const Planned& known) const {
-    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
-    solving.run();
-    Planned best = cheaper(known, solving.best());
-    if (is_small() && solving.has_refused_a_layout())
+    std::unique_ptr<Solving> solving = searching(options_.budget);
+    solving->run();
+    Planned best = cheaper(known, solving->take_best());
+    if (is_small() && solving->has_refused_a_layout())
       for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
-    return finish(with_smallest(solving, tightened(std::move(best))));
+    return finish(with_smallest(std::move(solving), tightened(std::move(best))));
   }
 
-  static Planned cheaper(Planned known, const std::optional<Planned>& other) {
-    return other && other->judged.verdict.cost <= known.judged.verdict.cost ? *other : known;
+  static Planned cheaper(Planned known, std::optional<Planned> other) {
+    return other && other->judged.verdict.cost <= known.judged.verdict.cost ? std::move(*other) : known;
+  }
+
+  std::unique_ptr<Solving> searching(std::int64_t budget) const {
+    return std::make_unique<Solving>(aligned_, options_for(budget), placer(budget));
   }
 
   // Searches that end elsewhere if they do not start from what others found: where the cheapest schedule has no layout,
@@ -224,7 +231,7 @@ class Planner {
     options.start.reset();
     Solving solving(aligned_, options, placer(budget));
     solving.run_without_raising();
-    return solving.best();
+    return solving.take_best();
   }
 
   // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is
@@ -232,17 +239,17 @@ class Planner {
   PlanResult fall_back() const {
     Solving tightest(aligned_, options_for(0), placer(0));
     tightest.run_without_raising();
-    std::int64_t bound = tightest.result(std::nullopt).min_budget_bound - slack();
-    Planned lowest = smallest({tightest.lowest(), place(tightest.lowest().schedule, unlimited)}, bound);
+    std::int64_t bound = tightest.result(nullptr).min_budget_bound - slack();
+    Planned lowest = smallest({tightest.lowest(), place(*tightest.lowest().schedule, unlimited)}, bound);
     if (lowest.placed.bytes > options_.budget) return refused(tightest, lowest);
     if (!std::isinf(options_.gap)) return solve_fitting(lowest);
-    Solving solving(aligned_, options_for(options_.budget), placer(options_.budget));
-    solving.prove_first_bound();
-    return finish(with_smallest(solving, lowest));
+    std::unique_ptr<Solving> solving = searching(options_.budget);
+    solving->prove_first_bound();
+    return finish(with_smallest(std::move(solving), std::move(lowest)));
   }
 
   PlanResult refused(const Solving& solving, const Planned& lowest) const {
-    PlanResult result = solving.result(std::nullopt);
+    PlanResult result = solving.result(nullptr);
     result.min_budget = lowest.placed.bytes;
     result = finish(std::move(result));
     result.is_decided = !is_timed() || options_.budget < result.min_budget_bound;
@@ -253,7 +260,7 @@ class Planner {
   Decision decide(std::int64_t budget) const {
     Decision decision = search(budget, quick_solvers(), {});
     if (decision.found || !may_reorder()) return decision;
-    bool is_refuted = decision.solving->result(std::nullopt).min_budget_bound > budget;
+    bool is_refuted = decision.solving->result(nullptr).min_budget_bound > budget;
     if (is_refuted || !(is_small() || decision.solving->is_decided_by_order())) return decision;
     Decision reordered = search(budget, {"order_search"}, {});
     return reordered.found ? std::move(reordered) : std::move(decision);
@@ -262,7 +269,7 @@ class Planner {
   // Less than a plan that is known needs. An order that was found is searched on from; the base order is left only
   // where nothing else is left to ask.
   std::optional<Planned> improve(const Planned& known, std::int64_t budget) const {
-    const Schedule& start = known.judged.schedule;
+    const Schedule& start = *known.judged.schedule;
     if (is_large() || chosen(near_solvers()).empty()) return decide(budget).found;
     if (std::optional<Planned> found = search(budget, near_solvers(), start).found) return found;
     if (plan::is_base_order(aligned_, start) || !may_reorder()) return {};
@@ -286,7 +293,7 @@ class Planner {
     options.gap = is_order ? 0 : std::numeric_limits<double>::infinity();
     Decision decision{std::make_unique<Solving>(aligned_, std::move(options), placer(budget)), {}};
     decision.solving->run_without_raising();
-    decision.found = decision.solving->best();
+    decision.found = decision.solving->take_best();
     return decision;
   }
 
@@ -303,7 +310,7 @@ class Planner {
 
   // A layout that only had to fit, as low as it can be had.
   Planned lowered(Planned found) const {
-    Placed lower = place(found.judged.schedule, unlimited);
+    Placed lower = place(*found.judged.schedule, unlimited);
     if (lower.bytes < found.placed.bytes) plan::move_to(aligned_, std::move(lower), found);
     return found;
   }
@@ -351,7 +358,7 @@ class Planner {
       std::optional<Planned> found = alone("order_search", known + known / part);
       if (found) found = lowered(std::move(*found));
       if (found && found->placed.bytes >= known)
-        found = search(known - 1, {"order_search"}, found->judged.schedule).found;
+        found = search(known - 1, {"order_search"}, *found->judged.schedule).found;
       if (found) return lowered(std::move(*found));
     }
     return {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 
@@ -24,7 +25,7 @@ int recomputed_values(const Problem& problem, const Schedule& schedule) {
 
 // Name of the node that runs at the peak, and what it needs, in words.
 void describe_peak(const Problem& problem, const Judged& judged, PlanResult& result) {
-  const Step& step = judged.schedule.steps[static_cast<std::size_t>(judged.verdict.peak_step)];
+  const Step& step = judged.schedule->steps[static_cast<std::size_t>(judged.verdict.peak_step)];
   int index = step.kind == Step::Kind::run ? step.id : problem.value(step.id).node;
   const Problem::Node& node = problem.node(index);
   std::int64_t inputs = 0, outputs = 0;
@@ -63,6 +64,7 @@ bool is_base_order(const Problem& problem, const Schedule& schedule) {
 
 Solving::Solving(const Problem& problem, PlanOptions options, Placer placer)
     : problem_(problem),
+      start_(std::exchange(options.start, std::nullopt)),
       options_(std::move(options)),
       deadline_(options_),
       model_(make_model(problem)),
@@ -105,7 +107,7 @@ void Solving::tell(std::string_view solver) const {
 }
 
 void Solving::search() {
-  portfolio_.run(model_, certificate_, [this] { return enough(); });
+  portfolio_.run(model_, certificate_, std::exchange(start_, std::nullopt), [this] { return enough(); });
 }
 
 void Solving::raise_then_search(bool is_hopeless) {
@@ -133,7 +135,7 @@ void Solving::raise_bound(double until) {
   if (is_learnt) proved_.raise_to(model_.base_cost + raised_.any_order.extra);
 }
 
-PlanResult Solving::result(const std::optional<Planned>& plan) const {
+PlanResult Solving::result(const Planned* plan) const {
   PlanResult result;
   result.budget = options_.budget;
   result.base_cost = model_.base_cost;
@@ -141,19 +143,19 @@ PlanResult Solving::result(const std::optional<Planned>& plan) const {
   result.keep_all_peak = portfolio_.base().verdict.peak;
   result.min_budget_bound = std::max(raised_.least_budget, portfolio_.proved_budget());
   const Judged& shown = plan ? plan->judged : portfolio_.lowest();
-  tell_bounds(shown.schedule, result);
+  tell_bounds(*shown.schedule, result);
   describe_peak(problem_, shown, result);
   result.seconds = deadline_.seconds();
   if (!plan) return result;
   result.feasible = true;
-  result.schedule = shown.schedule;
+  result.schedule = *shown.schedule;
   result.layout = plan->placed.layout;
   result.layout_bytes = plan->placed.bytes;
   result.peak = shown.verdict.peak;
   result.cost = shown.verdict.cost;
   result.lower_bound = std::min(result.lower_bound, result.cost);  // rounding
   result.solver = shown.solver;
-  result.recomputed = recomputed_values(problem_, shown.schedule);
+  result.recomputed = recomputed_values(problem_, *shown.schedule);
   return result;
 }
 

@@ -35,10 +35,12 @@ class Solving {
   bool is_decided_by_order() const;
   /// The cheapest plan found whose layout fits.
   const std::optional<Planned>& best() const { return portfolio_.best(); }
+  /// The same, when the search is over; there is none afterwards.
+  std::optional<Planned> take_best() { return portfolio_.take_best(); }
   const Judged& lowest() const { return portfolio_.lowest(); }
   bool has_refused_a_layout() const { return portfolio_.has_refused_a_layout(); }
-  /// All there is to say, with this plan, which fits the budget, or with none.
-  PlanResult result(const std::optional<Planned>& plan) const;
+  /// All there is to say, with this plan, which fits the budget, or with none if it is null.
+  PlanResult result(const Planned* plan) const;
 
  private:
   double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
@@ -50,7 +52,8 @@ class Solving {
   void tell_bounds(const Schedule& schedule, PlanResult& result) const;
 
   const Problem& problem_;
-  PlanOptions options_;
+  std::optional<Schedule> start_;  // until the search begins
+  PlanOptions options_;            // without it
   Deadline deadline_;
   Model model_;
   Portfolio portfolio_;
