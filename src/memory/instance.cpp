@@ -75,15 +75,25 @@ std::int64_t height_of(const Instance& instance, const Placement& placement) {
   return height;
 }
 
-std::vector<Row> rows_of(std::span<const Buffer> buffers) {
-  std::vector<std::size_t> next(buffers.size(), buffers.size());
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].takes_over) next[*buffers[i].takes_over] = i;
+std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint32_t>& listed) {
+  const auto count = static_cast<std::uint32_t>(buffers.size());
+  std::vector<std::uint32_t> next(count, count);
+  std::size_t row_count = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (buffers[i].takes_over)
+      next[*buffers[i].takes_over] = i;
+    else
+      ++row_count;
+  }
+  listed.clear();
+  listed.reserve(count);  // rows look at it while it grows
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
+  rows.reserve(row_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
     if (buffers[i].takes_over) continue;
-    Row& row = rows.emplace_back();
-    for (std::size_t j = i; j < buffers.size(); j = next[j]) row.push_back(j);
+    std::size_t first = listed.size();
+    for (std::uint32_t j = i; j < count; j = next[j]) listed.push_back(j);
+    rows.emplace_back(listed.data() + first, listed.size() - first);
   }
   return rows;
 }
@@ -92,11 +102,11 @@ std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Buffer> buff
   std::ranges::stable_sort(rows, {}, [&](const Row& row) { return buffers[row.front()].lower; });
   std::vector<std::vector<Row>> groups;
   std::int64_t busy_until = 0;
-  for (Row& row : rows) {
+  for (Row row : rows) {
     if (groups.empty() || buffers[row.front()].lower >= busy_until) groups.emplace_back();
     std::int64_t end = buffers[row.back()].upper;
     busy_until = groups.back().empty() ? end : std::max(busy_until, end);
-    groups.back().push_back(std::move(row));
+    groups.back().push_back(row);
   }
   return groups;
 }

@@ -52,11 +52,13 @@ inline std::int64_t align_up(std::int64_t offset, std::int64_t alignment) {
   return (offset + alignment - 1) & -alignment;
 }
 
-/// An item before time is cut into sections: the buffers it is made of, in order of time.
-using Row = std::vector<std::size_t>;
+/// An item before time is cut into sections: the buffers it is made of, in order of time. They are listed elsewhere,
+/// row after row.
+using Row = std::span<const std::uint32_t>;
 
-/// The rows that buffers form by taking over each other's place; a buffer that does not is a row of its own.
-std::vector<Row> rows_of(std::span<const Buffer> buffers);
+/// The rows that buffers form by taking over each other's place; a buffer that does not is a row of its own. `listed`
+/// must live as long as they do.
+std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint32_t>& listed);
 
 /// Groups of rows between which there is a moment when nothing is live, in order of time.
 std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Buffer> buffers, std::vector<Row> rows);

@@ -39,8 +39,9 @@ struct Group {
   Instance instance;
 };
 
-std::vector<Group> groups_of(std::span<const Buffer> buffers, const PackOptions& options) {
-  std::vector<Row> rows = rows_of(buffers);
+std::vector<Group> groups_of(std::span<const Buffer> buffers, const PackOptions& options,
+                             std::vector<std::uint32_t>& listed) {
+  std::vector<Row> rows = rows_of(buffers, listed);
   std::erase_if(rows, [&](const Row& row) { return buffers[row.front()].size == 0; });
   const std::int64_t unit = unit_of(buffers, options);
   std::vector<Group> groups;
@@ -86,7 +87,8 @@ PackResult pack(std::span<const Buffer> buffers, const PackOptions& options) {
   check_buffers(buffers);
   check_options(buffers, options);
   Work work(options.work_limit, options.time_limit_seconds);
-  std::vector<Group> groups = groups_of(buffers, options);
+  std::vector<std::uint32_t> listed;  // what the groups' rows look at
+  std::vector<Group> groups = groups_of(buffers, options, listed);
   PackResult result{.layout = {.offsets = std::vector<std::int64_t>(buffers.size())}, .algorithm = "none needed"};
   std::int64_t refuted = -1;
   if (!groups.empty()) result.lower_bound = groups.front().instance.lower_bound;

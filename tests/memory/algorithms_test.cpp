@@ -15,10 +15,11 @@ constexpr std::int64_t plenty = 1'000'000'000;
 
 struct Case {
   std::vector<Buffer> buffers;
+  std::vector<std::uint32_t> listed;
   Instance instance;
 
   explicit Case(std::vector<Buffer> given)
-      : buffers(std::move(given)), instance(make_instance(buffers, rows_of(buffers), 1)) {}
+      : buffers(std::move(given)), instance(make_instance(buffers, rows_of(buffers, listed), 1)) {}
   void judge(const Placement& placement) const { validate(buffers, {placement, height_of(instance, placement)}); }
 };
 
