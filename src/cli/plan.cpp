@@ -92,7 +92,8 @@ PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOp
   ModelCommand model = model_command(command.planning);
   model.estimate = true;
   Problem estimated = problem_of_model(model);
-  PlanResult r = settled(problem, estimated, options);
+  PlanResult r = settled(
+      problem, [&] { return estimated; }, options);
   name_smallest(r, estimated, options, 20'000);
   return r;
 }

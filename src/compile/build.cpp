@@ -116,23 +116,28 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
   return solve(prepared.problem, planning_of(options));
 }
 
-PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options) {
+PlanResult settled(const Problem& problem, const std::function<Problem()>& estimated, PlanOptions options) {
   constexpr int most_nodes = 20'000;  // with more it would take minutes
   if (problem.node_count() > most_nodes) return solve(problem, options);
-  PlanResult fits = solve(estimated, {.budget = options.budget,
-                                      .solvers = options.solvers,
-                                      .without = options.without,
-                                      .alignment = options.alignment,
-                                      .iterations = std::min(options.iterations, PlanOptions{}.iterations),
-                                      .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
-                                      .progress = options.progress,
-                                      .cancel = options.cancel});
+  PlanResult fits = solve(estimated(), {.budget = options.budget,
+                                        .solvers = options.solvers,
+                                        .without = options.without,
+                                        .alignment = options.alignment,
+                                        .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+                                        .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
+                                        .progress = options.progress,
+                                        .cancel = options.cancel});
   if (!fits) return fits;
-  if (!options.start) options.start = fits.schedule;
+  bool is_start = !options.start;
+  if (is_start) options.start = std::move(fits.schedule);
+  fits.problem.reset();  // what follows needs the room
+  give_back_free_memory();
   PlanResult result = solve(problem, options);
-  if (!result) return fits;
   result.seconds += fits.seconds;
-  return result;
+  if (result) return result;
+  if (is_start) fits.schedule = std::move(*options.start);
+  fits.problem = std::make_shared<const Problem>(estimated());
+  return fits;
 }
 
 Problem problem_of(const Graph& graph, const CompileOptions& options) { return prepare(graph, options).problem; }
@@ -142,8 +147,9 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
   if (is_limited) give_back_free_memory();  // of recording and passes
+  auto estimated = [&] { return with_estimates(prepared, options); };
   PlanResult result = is_limited && effort == Effort::settle
-                          ? settled(prepared.problem, with_estimates(prepared, options), planning_of(options))
+                          ? settled(prepared.problem, estimated, planning_of(options))
                           : plan(prepared, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   auto program =

@@ -2,6 +2,7 @@
 // The whole way from a recorded graph to a program: passes, updates in place, costs, plan, layout, instructions.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "compile/program.h"
@@ -20,8 +21,8 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 
 /// A plan for the problem. Whether one fits is decided by the same problem with costs that are the same in every run,
 /// without a time limit: neither a busy machine nor a lucky search changes which budgets are refused. Problems of more
-/// than 20,000 nodes are only searched within the options' limits.
-PlanResult settled(const Problem& problem, const Problem& estimated, PlanOptions options);
+/// than 20,000 nodes are only searched within the options' limits. `estimated` makes that problem when it is needed.
+PlanResult settled(const Problem& problem, const std::function<Problem()>& estimated, PlanOptions options);
 
 /// A plan and its instructions; throws NoScheduleFits.
 struct Built {
