@@ -61,6 +61,8 @@ std::vector<Tensor> load_weights(const BuiltInModel& model, const std::string& f
     nn::Parameter(p.parameter).set(load(weights.at(p.name), p.parameter.type()));
   }
   if (!data.contains("x") || !data.contains("y")) return {};
+  if (model.batch.size() != 2)
+    fail("[load] '{}' has a batch of x and y, {} wants {} tensors", folder, model.name, model.batch.size());
   return {load(data.at("x"), model.batch[0]), load(data.at("y"), model.batch[1])};
 } catch (const Json::exception& e) {
   fail("[load] '{}/manifest.json' lacks what a list of files needs: {}", folder, e.what());

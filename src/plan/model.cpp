@@ -131,7 +131,8 @@ class Builder {
         bool same_memory = input == root || problem_.value(input).view_of == root;
         if (!same_memory) rerun_cost = forbidden;
       }
-      bool runs_once = viewer.never_recompute || model_.node(node_of_[at(problem_.value(v).node)]).excludes;
+      const Model::Node& run = model_.node(node_of_[at(problem_.value(v).node)]);
+      bool runs_once = viewer.never_recompute || run.excludes || run.last_stage < problem_.node_count();
       if (!runs_once) continue;
       rerun_cost = forbidden;
       model_.values[at(value_of_[at(root)])].has_lasting_view = true;

@@ -34,7 +34,7 @@ struct Model {
     std::int64_t compressed_bytes = 0;
     double compress_cost = forbidden;  // encode + decode
     double page_cost = forbidden;      // out + in
-    bool has_lasting_view = false;     // a view of it runs only once, so searches do not bring the value back
+    bool has_lasting_view = false;     // a view of it may not run again, so searches do not bring it back
     int original = 0;
   };
   struct Node {

@@ -207,6 +207,8 @@ void Problem::view(ValueRef value, ValueRef of) {
   Value& view = data.values[at(index(value))];
   if (compression(index(value)) || paging(index(value)))
     fail("[problem] '{}' is a view: compress or page '{}' instead", value_name(index(value)), value_name(root));
+  if (view.in_place_of >= 0)
+    fail("[problem] '{}' takes over memory, so it is no view: leave out one of the two", value_name(index(value)));
   view.view_of = root;
   if (view.keep) data.values[at(root)].keep = true;
   data.total_bytes -= std::exchange(view.bytes, 0);
@@ -232,6 +234,8 @@ void Problem::in_place(ValueRef value, ValueRef input) {
     fail("[problem] '{}' ({} bytes) is larger than '{}' ({} bytes): it cannot take its memory",
          value_name(index(value)), taker.bytes, value_name(root), this->value(root).bytes);
   }
+  if (taker.view_of >= 0)
+    fail("[problem] '{}' is a view, so it takes over no memory: leave out one of the two", value_name(index(value)));
   taker.in_place_of = root;
 }
 

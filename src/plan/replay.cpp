@@ -49,10 +49,10 @@ class Replay {
     stack_.push_back(node);
     while (!stack_.empty() && runs_.size() < most_runs_) {
       int next = stack_.back();
-      if (push_missing_inputs(next)) continue;
+      bool was_made_meanwhile = next != node && has_run_[at(next)] && is_complete(next);  // for another reader
+      if (!was_made_meanwhile && push_missing_inputs(next)) continue;
       stack_.pop_back();
-      if (next != node && has_run_[at(next)] && is_complete(next)) continue;  // made meanwhile for another reader
-      run_now(next);
+      if (!was_made_meanwhile) run_now(next);
     }
     stack_.clear();
   }
@@ -113,11 +113,21 @@ class Replay {
         if (!has_run_[at(reader)]) return true;
         const Problem::Node& node = problem_.node(reader);
         for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
-          if (!is_there_[at(v)] && !std::exchange(is_seen[at(v)], 1)) values.push_back(v);
+          if (!stays(v) && !std::exchange(is_seen[at(v)], 1)) values.push_back(v);
         }
       }
     }
     return false;
+  }
+
+  // Whether a value is there, and no node that has not run makes it go.
+  bool stays(int value) const {
+    int root = problem_.value(value).view_of;
+    for (int v : {value, root < 0 ? value : root}) {
+      int across = problem_.value(v).never_keep_across;
+      if (across >= 0 && !has_run_[at(across)]) return false;
+    }
+    return is_there_[at(value)];
   }
 
   void find_readers() {

@@ -102,8 +102,9 @@ Schedule keep_all(const Problem& problem) {
   if (std::ranges::none_of(problem.values(), is_restricted)) return schedule;
   if (Verdict verdict = validate(problem, schedule); !verdict) {
     fail(
-        "[plan] what must not be kept across a node cannot be had in this order of nodes, even if it is made again: {}. "
-        "Put nodes into another order, or leave out a never_keep_across",
+        "[plan] no way was found to keep what must not be kept across a node out of memory in this order of nodes, "
+        "even if "
+        "it is made again: {}. Put nodes into another order, or leave out a never_keep_across",
         verdict.why);
   }
   return schedule;

@@ -114,7 +114,7 @@ TEST(Facts, OfValuesThatAreNotToBeKeptAreRespectedByEverySearch) {
     try {
       whole = peak(p, keep_all(p));
     } catch (const Error&) {
-      EXPECT_SAYS(solve(p), "cannot be had in this order of nodes");
+      EXPECT_SAYS(solve(p), "out of memory in this order of nodes");
       ++refused;
       continue;
     }
@@ -164,6 +164,53 @@ TEST(Facts, WhatIsMadeOfAValueThatIsNotKeptComesBackBeforeTheUpdateToo) {
   EXPECT_TRUE(verdict) << verdict.why;
 }
 
+// What is there at the update may have to go later, and what it is made of must be there then.
+TEST(Facts, WhatIsMadeOfAnOverwrittenValueComesBackEvenIfItIsNeededMuchLater) {
+  Problem p;
+  auto weight = p.add({"weight", 10, 0, 0, true});
+  auto product = p.add({"product", 13, 1}, {weight});
+  auto sum = p.add({"sum", 5, 1}, {product});
+  auto wide = p.add({"wide", 100, 1});
+  p.update(p.add({"update", 19, 1}), weight);
+  auto late = p.add({"late", 50, 1});
+  p.output(p.add({"end", 1, 1}, {sum}));
+  p.never_keep(product, wide);
+  p.never_keep(sum, late);
+  EXPECT_EQ(keep_all(p), with_drops(p, std::vector{0, 1, 2, 3, 1, 4, 5, 2, 6}));
+}
+
+TEST(Facts, WhatIsMadeAgainForOneReaderIsNotMadeTwice) {
+  Problem p;
+  auto x = p.add({"x", 1, 7});
+  auto a = p.add({"a", 1, 1}, {x});
+  auto b = p.add({"b", 1, 1}, {a});
+  auto k = p.add({"k", 1, 1});
+  p.add({"t", 1, 1}, {a, b});
+  p.never_keep(x, b);
+  for (ValueRef value : {a, b}) p.never_keep(value, k);
+  EXPECT_EQ(keep_all(p), with_drops(p, std::vector{0, 1, 2, 3, 0, 1, 2, 4}));
+}
+
+// A view that also reads what is overwritten cannot be renewed after that, in whatever form its root is kept.
+TEST(Facts, AViewOfWhatComesBackIsNotRenewedAfterAnUpdate) {
+  Problem p;
+  auto weight = p.add({"weight", 10, 0, 0, true});
+  auto root = p.add({"root", 20, 50});
+  p.compressible(root, {1, 1, 1});
+  auto view = p.add({"view", 20, 1}, {root, weight});
+  p.view(view, root);
+  auto wide = p.add({"wide", 40, 1});
+  p.update(p.add({"update", 1, 1}, {wide}), weight);
+  p.output(p.add({"end", 1, 1}, {view}));
+  for (std::string_view solver : solver_names()) {
+    for (std::int64_t budget : {52, 55, 65}) {
+      PlanResult result = solve(p, {.budget = budget, .solvers = {std::string(solver)}});
+      if (!result) continue;
+      EXPECT_TRUE(validate(p, result.schedule, result.layout, budget)) << solver;
+    }
+  }
+}
+
 TEST(Facts, AViewThatIsNotKeptGoesWithoutWhatItViews) {
   for (bool is_pinned : {false, true}) {
     Problem p;
@@ -207,7 +254,7 @@ TEST(Facts, ThatCannotBeHadInTheOrderOfTheNodesAreNamed) {
   p.add({"end", 5, 1}, {kept});
   p.keep(kept);
   p.never_keep(kept, other);
-  EXPECT_SAYS(solve(p), "cannot be had in this order of nodes");
+  EXPECT_SAYS(solve(p), "out of memory in this order of nodes");
   EXPECT_SAYS(solve(p), "makes 'kept' again, which is to be kept");
   Problem pinned;
   auto weight = pinned.add({"weight", 20, 0, 0, true});

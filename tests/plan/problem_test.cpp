@@ -85,6 +85,17 @@ TEST(Problem, RefusesViewsUpdatesAndInPlaceThatCannotBe) {
   EXPECT_SAYS(p.view(both, a), "'both' is to view 'a', but its node also reads 'b'");
 }
 
+TEST(Problem, RefusesAViewThatTakesOverMemory) {
+  Problem p;
+  auto a = p.add({"a", 10, 1});
+  auto b = p.add({"b", 10, 1}, {a});
+  p.view(b, a);
+  EXPECT_SAYS(p.in_place(b, a), "'b' is a view, so it takes over no memory");
+  auto c = p.add({"c", 10, 1}, {a});
+  p.in_place(c, a);
+  EXPECT_SAYS(p.view(c, a), "'c' takes over memory, so it is no view");
+}
+
 TEST(Problem, ResolvesViewsOfViews) {
   Problem p;
   auto a = p.add({"a", 100, 1});
