@@ -2,6 +2,7 @@
 #include "plan/replay.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/index.h"
@@ -88,12 +89,12 @@ class Replay {
 
   // Values that are gone, needed later, and made from what the update overwrites: they come back before it.
   void make_what_is_lost_by(int update) {
-    if (readers_.empty()) find_readers();
+    if (readers_.items.empty()) find_readers();
     int old = problem_.node(update).updates;
     std::vector<int> sources = views_[at(old)];
     sources.push_back(old);
     for (int source : sources) {
-      for (int reader : readers_[at(source)]) {
+      for (int reader : readers_[source]) {
         const Problem::Node& node = problem_.node(reader);
         if (!has_run_[at(reader)]) continue;
         for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
@@ -109,7 +110,7 @@ class Replay {
     std::vector<char> is_seen(problem_.values().size(), 0);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (problem_.value(values[i]).output) return true;
-      for (int reader : readers_[at(values[i])]) {
+      for (int reader : readers_[values[i]]) {
         if (!has_run_[at(reader)]) return true;
         const Problem::Node& node = problem_.node(reader);
         for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
@@ -131,9 +132,16 @@ class Replay {
   }
 
   void find_readers() {
-    readers_.resize(problem_.values().size());
+    std::vector<int>& begin = readers_.begin;
+    begin.assign(problem_.values().size() + 1, 0);
     for (int n = 0; n < problem_.node_count(); ++n) {
-      for (int input : problem_.inputs(n)) readers_[at(input)].push_back(n);
+      for (int input : problem_.inputs(n)) ++begin[at(input) + 1];
+    }
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    readers_.items.resize(at(begin.back()));
+    std::vector<int> next = begin;
+    for (int n = 0; n < problem_.node_count(); ++n) {
+      for (int input : problem_.inputs(n)) readers_.items[at(next[at(input)]++)] = n;
     }
   }
 
@@ -160,7 +168,7 @@ class Replay {
   const Problem& problem_;
   std::vector<char> is_there_, has_run_;
   std::vector<std::vector<int>> views_, excluded_;
-  std::vector<std::vector<int>> readers_;  // of each value; none before they are asked for
+  Lists readers_;  // of each value; none before they are asked for
   bool is_something_gone_ = false;
   std::size_t most_runs_;
   std::vector<int> runs_, stack_;

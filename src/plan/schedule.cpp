@@ -50,7 +50,8 @@ class LastUses {
 
   // A view is gone with its root, and cannot be dropped after it.
   void put_views_first(std::vector<int>::iterator begin) {
-    std::stable_partition(begin, drops_.end(), [&](int value) { return problem_.value(value).view_of >= 0; });
+    auto is_view = [&](int value) { return problem_.value(value).view_of >= 0; };
+    if (std::any_of(begin, drops_.end(), is_view)) std::stable_partition(begin, drops_.end(), is_view);
   }
 
   void visit(Step step) {
