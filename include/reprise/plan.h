@@ -213,7 +213,7 @@ REPRISE_API Schedule with_drops(const Problem& problem, std::span<const int> nod
 /// The same for any steps other than drops.
 REPRISE_API Schedule with_drops(const Problem& problem, std::span<const Step> steps);
 /// Every node once, in base order; again only what must not be kept across a node but is needed after it. Throws Error
-/// where that cannot be.
+/// where no way to do that is found.
 REPRISE_API Schedule keep_all(const Problem& problem);
 
 /// What the judge says of a schedule.

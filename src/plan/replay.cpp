@@ -29,7 +29,7 @@ class Replay {
 
   // Runs the node, and before it, deepest first, whatever makes the inputs that are gone.
   void run(int node) {
-    if (is_something_gone_ && problem_.node(node).updates >= 0) make_what_is_lost_by(node);
+    if (is_something_gone_) make_what_needs(lost_by(node));
     run_with_inputs(node);
   }
 
@@ -87,12 +87,37 @@ class Replay {
     runs_.push_back(node);
   }
 
-  // Values that are gone, needed later, and made from what the update overwrites: they come back before it.
-  void make_what_is_lost_by(int update) {
-    if (readers_.items.empty()) find_readers();
-    int old = problem_.node(update).updates;
-    std::vector<int> sources = views_[at(old)];
-    sources.push_back(old);
+  // What is gone for good once the node ran: what it overwrites, with views of that, and what must not be kept while it
+  // runs and cannot be made again.
+  std::vector<int> lost_by(int node) const {
+    std::vector<int> lost;
+    if (int old = problem_.node(node).updates; old >= 0) {
+      lost = views_[at(old)];
+      lost.push_back(old);
+    }
+    for (int v : excluded_[at(node)]) {
+      if (is_there_[at(v)] && !may_run_again(problem_.value(v).node)) lost.push_back(v);
+    }
+    return lost;
+  }
+
+  bool may_run_again(int node) const {
+    auto is_overwritten = [&](int value) {
+      int root = problem_.value(value).view_of, by = problem_.value(root < 0 ? value : root).updated_by;
+      return by >= 0 && has_run_[at(by)];
+    };
+    return !runs_once(node) && std::ranges::none_of(problem_.inputs(node), is_overwritten);
+  }
+
+  bool runs_once(int index) const {
+    const Problem::Node& node = problem_.node(index);
+    auto values = problem_.values().subspan(at(node.first_value), at(node.value_count));
+    return node.never_recompute || std::ranges::any_of(values, &Problem::Value::keep);
+  }
+
+  // Values that are gone, needed later, and made from one of these: they come back now.
+  void make_what_needs(const std::vector<int>& sources) {
+    if (!sources.empty() && readers_.items.empty()) find_readers();
     for (int source : sources) {
       for (int reader : readers_[source]) {
         const Problem::Node& node = problem_.node(reader);
@@ -148,11 +173,7 @@ class Replay {
   // Whether the value can be made again from what stays: neither its node nor any other of its values forbids that.
   bool may_drop(int value) const {
     const Problem::Value& dropped = problem_.value(value);
-    const Problem::Node& node = problem_.node(dropped.node);
-    if (node.never_recompute || dropped.view_of >= 0) return false;
-    for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
-      if (problem_.value(v).keep) return false;
-    }
+    if (dropped.view_of >= 0 || runs_once(dropped.node)) return false;
     for (int view : views_[at(value)]) {
       if (problem_.value(view).keep || problem_.node(problem_.value(view).node).never_recompute) return false;
     }

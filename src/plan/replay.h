@@ -10,8 +10,8 @@
 namespace reprise::plan {
 
 /// The base order, in which the values marked in `dropped` are dropped right after node `moment` first ran (none if
-/// that is -1). A dropped value is made again, with whatever of its inputs is gone, when it is next read, or before an
-/// update that it could not be made after. Values that cannot be made again at all are kept.
+/// that is -1). A dropped value is made again, with whatever of its inputs is gone, when it is next read, or while
+/// what it is made from is still to be had. Values that cannot be made again at all are kept.
 Schedule drop_and_recompute(const Problem& problem, int moment, const std::vector<char>& dropped);
 
 /// The cheapest schedule within the budget and the one with the lowest peak.
