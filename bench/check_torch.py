@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the built-in models with PyTorch's, from the same weights on the same batch: the first three losses (within
-1e-4) and every parameter's gradient (within 1e-3 of its largest element). Where rounding to f32 alone makes a larger
-difference, as rectifiers on the edge do, both programs are run in f64, where losses and gradients must agree within 1e-6;
-of the f32 results the first loss must agree with PyTorch's, and the farthest gradient may not be more than 2e-3, or four times
-as far as PyTorch's farthest, from its f64 value. Of mlp16 that is one rectifier of 7.9 million (layer 7, sample 60, unit 324),
-whose f64 input is nearer to 0 than one rounding of its sum: with its sign set as our f32 has it, the f64 gradients are 5.3e-7
-from ours.
+1e-4) and every parameter's gradient (within 1e-3 of its largest element).
+
+Of some models rounding to f32 alone makes a larger difference, between PyTorch and itself in f64 as well: a rectifier whose
+input is nearer to 0 than the rounding of its sum moves the gradients of all layers before it. (Of mlp16 that is one of 7.9
+million: layer 7, sample 60, unit 324; with its sign set as our f32 has it, the f64 gradients are 5.3e-7 from ours.) Of such a model
+the first loss must agree as above, both programs are run in f64 from the same weights, where all must agree within 1e-6, and
+the f32 comparison is made again from weights that keep rectifiers off their edge (torch_peer.py --off-the-edge), within 1e-4 and 1e-3.
+There the biases of norms have gradients that are zero but for rounding, since the next norm undoes what they add: those must be
+within 1e-8 of the largest gradient of all.
 
   bench/check_torch.py REPRISE [MODEL]...
 """
@@ -24,8 +27,8 @@ def run(*command):
     return json.loads(done.stdout)
 
 
-def distance(a, b):
-    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30)) if a.shape == b.shape else np.inf
+def distance(a, b, size):
+    return float(np.abs(a - b).max() / size) if a.shape == b.shape and np.isfinite(a).all() else np.inf
 
 
 class Dumped:
@@ -42,53 +45,63 @@ class Dumped:
         return [name for k, name in self.entries if k == kind]
 
 
-def compare_gradients(theirs, folder):
-    """Of every parameter: ours from PyTorch's, ours from f64, PyTorch's from f64, its name."""
-    rows = []
-    for name in theirs.names("gradient"):
-        a, exact = theirs.read("gradient", name), theirs.read("exact", name)
-        b = np.fromfile(os.path.join(folder, name + ".bin"), np.float32)
-        rows.append((distance(b, a), distance(b, exact), distance(a, exact), name))
-    return rows
-
-
-def peer(model, folder, *options):
-    return run("/usr/bin/python3", os.path.join(HERE, "torch_peer.py"), model, "--dump", folder, *options)
-
-
 def relative(pairs):
     return max(abs(a - b) / abs(b) for a, b in pairs)
 
 
-def in_f64(reprise, model, dump, theirs):
-    """How far our f64 losses of three steps and our f64 gradients are from PyTorch's."""
-    with tempfile.TemporaryDirectory() as folder:
-        ours = run(reprise, "bench", model, "--steps", "3", "--init", dump, "--gradients", folder, "--exact", "--estimate", "--json")
-        dumped = Dumped(dump)
-        gradients = max(distance(np.fromfile(os.path.join(folder, name + ".bin"), np.float64), dumped.read("exact", name))
-                        for name in dumped.names("exact"))
-    return relative(zip(ours["exact_losses"], theirs["exact_losses"])), gradients
+class Comparison:
+    """Three steps of both programs in f32, from the weights and the batch that PyTorch wrote into a folder. Differences of a
+    gradient are told as a share of its largest element, or of `floor` times the largest gradient of all if that is more."""
+
+    def __init__(self, reprise, model, folder, floor, *options):
+        self.reprise, self.model, self.folder = reprise, model, folder
+        self.theirs = run("/usr/bin/python3", os.path.join(HERE, "torch_peer.py"), model, "--dump", folder, "--steps", "3", *options)
+        self.dumped = Dumped(folder)
+        self.ours, ours = self.run_ours(np.float32, "losses")
+        self.losses = [relative([pair]) for pair in zip(self.ours, self.theirs["losses"])]
+        self.exact = {name: self.dumped.read("exact", name) for name in ours}
+        sizes = {name: float(np.abs(gradient).max()) for name, gradient in self.exact.items()}
+        self.sizes = {name: max(size, floor * max(sizes.values()), 1e-30) for name, size in sizes.items()}
+        theirs = {name: self.dumped.read("gradient", name) for name in ours}
+        self.gradients, self.where = self.farthest(ours, theirs)
+        self.their_noise, _ = self.farthest(theirs, self.exact)
+
+    def farthest(self, some, others):
+        return max((distance(some[name], others[name], self.sizes[name]), name) for name in others)
+
+    def run_ours(self, dtype, losses, *options):
+        """Our losses, and our gradients by name."""
+        with tempfile.TemporaryDirectory() as folder:
+            ours = run(self.reprise, "bench", self.model, "--steps", "3", "--init", self.folder, "--gradients", folder, "--estimate", "--json",
+                       *options)
+            if ours["params"] != self.theirs["params"]:
+                sys.exit(f"{self.model} has {ours['params']} parameters, PyTorch's {self.theirs['params']}")
+            return ours[losses], {name: np.fromfile(os.path.join(folder, name + ".bin"), dtype) for name in self.dumped.names("gradient")}
+
+    def agrees(self):
+        return max(self.losses) <= 1e-4 and self.gradients <= 1e-3
+
+    def in_f64(self):
+        """How far our f64 losses and gradients are from PyTorch's."""
+        losses, gradients = self.run_ours(np.float64, "exact_losses", "--exact")
+        return relative(zip(losses, self.theirs["exact_losses"])), self.farthest(gradients, self.exact)[0]
+
+    def __str__(self):
+        return f"losses {max(self.losses):.1e} apart, gradients {self.gradients:.1e} at most ({self.where})"
 
 
 def check(reprise, model):
     with tempfile.TemporaryDirectory() as folder:
-        dump, mine = os.path.join(folder, "torch"), os.path.join(folder, "reprise")
-        theirs = peer(model, dump, "--steps", "3")
-        ours = run(reprise, "bench", model, "--steps", "3", "--init", dump, "--gradients", mine, "--estimate", "--json")
-        rows = compare_gradients(Dumped(dump), mine)
-        losses = [relative([pair]) for pair in zip(ours["losses"], theirs["losses"])]
-        apart, _, _, where = max(rows)
-        is_clear = apart <= 1e-3 and max(losses) <= 1e-4
-        exact = None if is_clear else in_f64(reprise, model, dump, theirs)
-    our_noise, their_noise = max(row[1] for row in rows), max(row[2] for row in rows)
-    ok = ours["params"] == theirs["params"] and losses[0] <= 1e-4
-    ok = ok and (is_clear or (max(exact) <= 1e-6 and our_noise <= max(2e-3, 4 * their_noise)))
-    print(f"{model:10} losses {max(losses):.1e} apart, gradients {apart:.1e} at most ({where}): {'ok' if ok else 'DIFFERS'}", flush=True)
-    if exact:
-        print(f"{'':10} in f64 losses {exact[0]:.1e} and gradients {exact[1]:.1e} apart; f32 gradients from f64: ours {our_noise:.1e}, "
-              f"PyTorch's {their_noise:.1e}; losses (ours, PyTorch's, its f64) "
-              + ", ".join("{:.6f} {:.6f} {:.6f}".format(*row) for row in zip(ours["losses"], theirs["losses"], theirs["exact_losses"])),
-              flush=True)
+        started = Comparison(reprise, model, os.path.join(folder, "started"), 0)
+        if started.agrees():
+            print(f"{model:10} {started}: ok", flush=True)
+            return True
+        losses, gradients = started.in_f64()
+        moved = Comparison(reprise, model, os.path.join(folder, "moved"), 1e-5, "--off-the-edge")
+    ok = started.losses[0] <= 1e-4 and max(losses, gradients) <= 1e-6 and moved.agrees()
+    print(f"{model:10} {started}; PyTorch's own from f64 {started.their_noise:.1e}\n"
+          f"{'':10} in f64 losses {losses:.1e} apart, gradients {gradients:.1e} at most\n"
+          f"{'':10} off the edge in f32 {moved}; PyTorch's own from f64 {moved.their_noise:.1e}: {'ok' if ok else 'DIFFERS'}", flush=True)
     return ok
 
 
