@@ -37,7 +37,7 @@ int main() {
       },
       types);
   CompileOptions options{.planning = {.solvers = {"keep_all"}}, .measure = false};
-  Executor executor(build(prepare(graph, options), options).program, {});
+  Executor executor(build(ready_to_plan(graph), options).program, {});
   double all = median_seconds(rounds, [&] { executor.run(); });
 
   std::vector<Type> input_types;

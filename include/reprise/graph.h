@@ -230,6 +230,7 @@ struct Node {
   Types outputs;
   std::string name;
   Hint hint = Hint::none;
+  bool is_backward = false;  // part of a gradient
 };
 
 /// An input that stands for state held outside the graph (a parameter), recognised by the state's address.

@@ -200,7 +200,9 @@ std::function<Status()> add_bench(CLI::App& verb) {
   add_option(verb, "--init", command->init, "Weights and batch from this folder (manifest.json and raw files)",
              {.type = "DIR"});
   add_option(verb, "--gradients", command->gradients,
-             "Write the first step's gradients to this folder, raw, a file each", {.type = "DIR"});
+             "Write the first step's gradients to this folder, raw, a file each: computed before the steps, without a "
+             "limit, which rss_peak_bytes shows",
+             {.type = "DIR"});
   add_flag(
       verb, "--exact", command->exact,
       "Those gradients, and losses beside the others, in double precision, without a limit: to see what rounding does");

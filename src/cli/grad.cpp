@@ -135,11 +135,11 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 // The budget is for everything: the arena, and what is held beside it, the inputs as they were read and constants.
 Built built_in(int parts, const GradCommand& command, const BuiltInModel& model, std::int64_t budget, Effort effort) {
   CompileOptions options = compile_options(command);
-  Prepared prepared = prepare(gradient_graph(model, parts), options);
+  Graph graph = ready_to_plan(gradient_graph(model, parts));
   std::int64_t beside = memory_use().live_bytes;
   if (budget != no_limit) options.budget = std::max<std::int64_t>(1, budget - beside);
   try {
-    return build(std::move(prepared), options, effort);
+    return build(std::move(graph), options, effort);
   } catch (const NoScheduleFits& e) {
     fail_whole(budget, e.smallest_budget + beside, beside);
   }

@@ -92,8 +92,7 @@ PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOp
   ModelCommand model = model_command(command.planning);
   model.estimate = true;
   Problem estimated = problem_of_model(model);
-  PlanResult r = settled(
-      problem, [&] { return estimated; }, options);
+  PlanResult r = settled([&] { return estimated; }, [&] { return problem; }, options);
   name_smallest(r, estimated, options, 20'000);
   return r;
 }

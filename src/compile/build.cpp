@@ -31,6 +31,15 @@ std::int64_t largest_node(const Graph& graph) {
   return most;
 }
 
+// Parameters, what an optimizer keeps, the batch and constants: what is there before a step runs.
+std::int64_t given_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Node& node : graph.nodes())
+    if (is_given(node))
+      for (const Type& type : node.outputs) bytes += type.bytes();
+  return bytes;
+}
+
 std::int64_t bytes_of(const Signature& signature) {
   std::int64_t bytes = 0;
   for (const Type& type : signature.inputs) bytes += type.bytes();
@@ -42,7 +51,10 @@ std::int64_t bytes_of(const Signature& signature) {
 class Facts {
  public:
   Facts(const Graph& graph, const CompileOptions& options)
-      : graph_(graph), options_(options), largest_node_(largest_node(graph)) {}
+      : graph_(graph),
+        options_(options),
+        largest_node_(largest_node(graph)),
+        room_(std::max<std::int64_t>(0, options.budget - given_bytes(graph))) {}
 
   NodeFacts of(std::int32_t node) {
     Signature signature = graph_.signature(node, types_);
@@ -57,11 +69,12 @@ class Facts {
   double seconds(const std::string& key, const Signature& signature, const Kernel& kernel) const {
     if (options_.profile)
       if (std::optional<double> known = options_.profile->find(key)) return *known;
-    // Timing an op, on memory of its own, must not take much more than the step itself will, nor what only planning for
-    // it should not need.
+    // Timing an op, on memory of its own, must not take more than the budget, nor much more than the step itself will,
+    // nor what only planning for it should not need.
     constexpr std::int64_t little = 4 << 20, much = 256 << 20;
     std::int64_t bytes = bytes_of(signature);
-    bool is_small = bytes <= std::max(little, largest_node_) && bytes + kernel.scratch_bytes <= much;
+    bool is_small =
+        bytes <= std::max(little, largest_node_) && bytes + kernel.scratch_bytes <= std::min<std::int64_t>(much, room_);
     if (!options_.measure || !is_small) return roofline_seconds(signature);
     double measured = measured_seconds(signature, kernel);
     if (options_.profile) options_.profile->set(key, measured);
@@ -71,6 +84,7 @@ class Facts {
   const Graph& graph_;
   const CompileOptions& options_;
   std::int64_t largest_node_;
+  std::int64_t room_;  // beside what is given
   std::map<std::string, NodeFacts> known_;
   std::vector<Type> types_;
 };
@@ -90,24 +104,26 @@ PlanOptions planning_of(const CompileOptions& options) {
   return planning;
 }
 
-// The problem with costs by the model of the machine, which are the same in every run.
-Problem with_estimates(const Prepared& prepared, CompileOptions options) {
-  bool has_times = options.measure || (options.profile && options.profile->size() > 0);
-  if (!has_times) return prepared.problem;
+// Costs by the model of the machine, which are the same in every run.
+CompileOptions without_times(CompileOptions options) {
   options.measure = false;
   options.profile = nullptr;
-  return problem_with_costs(prepared.graph, options);
+  return options;
 }
 
 }  // namespace
 
-Prepared prepare(Graph graph, const CompileOptions& options) {
+Graph ready_to_plan(Graph graph) {
   // A constant is in memory all the time, so only small ones are worth their place.
   constexpr std::int64_t largest_constant = 1024;
   graph = fold_constants(graph, largest_constant);  // one after another: a graph may have many nodes
   graph = eliminate_common_subexpressions(graph);
   graph = eliminate_dead_code(graph);
-  graph = with_updates_in_place(graph);
+  return with_updates_in_place(graph);
+}
+
+Prepared prepare(Graph recorded, const CompileOptions& options) {
+  Graph graph = ready_to_plan(std::move(recorded));
   Problem problem = problem_with_costs(graph, options);
   return {std::move(graph), std::move(problem)};
 }
@@ -116,23 +132,27 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
   return solve(prepared.problem, planning_of(options));
 }
 
-PlanResult settled(const Problem& problem, const std::function<Problem()>& estimated, PlanOptions options) {
+PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, PlanOptions options) {
   constexpr int most_nodes = 20'000;  // with more it would take minutes
-  if (problem.node_count() > most_nodes) return solve(problem, options);
-  PlanResult fits = solve(estimated(), {.budget = options.budget,
-                                        .solvers = options.solvers,
-                                        .without = options.without,
-                                        .alignment = options.alignment,
-                                        .iterations = std::min(options.iterations, PlanOptions{}.iterations),
-                                        .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
-                                        .progress = options.progress,
-                                        .cancel = options.cancel});
-  if (!fits) return fits;
+  PlanResult fits;
+  {
+    Problem problem = estimated();
+    if (problem.node_count() > most_nodes) return solve(timed(), options);
+    fits = solve(problem, {.budget = options.budget,
+                           .solvers = options.solvers,
+                           .without = options.without,
+                           .alignment = options.alignment,
+                           .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+                           .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
+                           .progress = options.progress,
+                           .cancel = options.cancel});
+    if (!fits) return fits;
+  }
   bool is_start = !options.start;
   if (is_start) options.start = std::move(fits.schedule);
   fits.problem.reset();  // what follows needs the room
   give_back_free_memory();
-  PlanResult result = solve(problem, options);
+  PlanResult result = solve(timed(), options);
   result.seconds += fits.seconds;
   if (result) return result;
   if (is_start) fits.schedule = std::move(*options.start);
@@ -144,16 +164,28 @@ Problem problem_of(const Graph& graph, const CompileOptions& options) { return p
 
 PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan(prepare(graph, options), options); }
 
-Built build(Prepared prepared, const CompileOptions& options, Effort effort) {
+namespace {
+
+PlanResult plan_within(const Graph& graph, const CompileOptions& options) {
+  auto estimated = [&] { return problem_with_costs(graph, without_times(options)); };
+  bool has_times = options.measure || (options.profile && options.profile->size() > 0);
+  if (has_times)
+    return settled(
+        estimated, [&] { return problem_with_costs(graph, options); }, planning_of(options));
+  auto once = [problem = estimated()] { return problem; };
+  return settled(once, once, planning_of(options));
+}
+
+}  // namespace
+
+Built build(Graph ready, const CompileOptions& options, Effort effort) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
   if (is_limited) give_back_free_memory();  // of recording and passes
-  auto estimated = [&] { return with_estimates(prepared, options); };
   PlanResult result = is_limited && effort == Effort::settle
-                          ? settled(prepared.problem, estimated, planning_of(options))
-                          : plan(prepared, options);
+                          ? plan_within(ready, options)
+                          : solve(problem_with_costs(ready, options), planning_of(options));
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
-  auto program =
-      std::make_shared<Program>(link(std::move(prepared.graph), prepared.problem, result.schedule, result.layout));
+  auto program = std::make_shared<Program>(link(std::move(ready), *result.problem, result.schedule, result.layout));
   if (is_limited) give_back_free_memory();  // of planning
   return {std::move(result), std::move(program)};
 }

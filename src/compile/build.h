@@ -16,22 +16,26 @@ struct Prepared {
   Problem problem;
 };
 Prepared prepare(Graph recorded, const CompileOptions& options);
+/// The graph alone: what build takes.
+Graph ready_to_plan(Graph recorded);
 
 PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 
-/// A plan for the problem. Whether one fits is decided by the same problem with costs that are the same in every run,
-/// without a time limit: neither a busy machine nor a lucky search changes which budgets are refused. Problems of more
-/// than 20,000 nodes are only searched within the options' limits. `estimated` makes that problem when it is needed.
-PlanResult settled(const Problem& problem, const std::function<Problem()>& estimated, PlanOptions options);
+using ProblemMaker = std::function<Problem()>;
+/// A plan for the timed problem. Whether one fits is decided by the same problem with costs that are the same in every
+/// run, without a time limit: neither a busy machine nor a lucky search changes which budgets are refused, and what is
+/// refused is never timed. Problems of more than 20,000 nodes are only searched within the options' limits. Each
+/// problem is made when it is needed.
+PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, PlanOptions options);
 
-/// A plan and its instructions; throws NoScheduleFits.
+/// A plan and its instructions; throws NoScheduleFits, before an op is timed unless the effort is limited.
 struct Built {
   PlanResult plan;
   std::shared_ptr<Program> program;
 };
 /// Whether anything fits: as far as is found within the planning's time limit, or for sure.
 enum class Effort { limited, settle };
-Built build(Prepared prepared, const CompileOptions& options, Effort effort = Effort::settle);
+Built build(Graph ready, const CompileOptions& options, Effort effort = Effort::settle);
 
 /// Types that a compiled function is kept by.
 std::string key_of(std::span<const Type> types);

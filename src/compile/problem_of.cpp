@@ -23,12 +23,16 @@ class Builder {
         disk_(disk),
         last_reader_(at(graph.size()), -1),
         is_state_(at(graph.size()), false),
-        updates_(at(graph.size())) {
+        updates_(at(graph.size())),
+        updated_by_(at(graph.size()), -1) {
     for (const Capture& c : graph.captures) is_state_[at(c.input)] = true;
     for (std::int32_t i = 0; i < graph.size(); ++i)
       for (Ref r : graph.node(i).inputs) last_reader_[at(r.node)] = i;
     for (Ref r : graph.outputs) last_reader_[at(r.node)] = graph.size();
-    for (const Update& u : graph.updates) updates_[at(u.value.node)].push_back(u);
+    for (const Update& u : graph.updates) {
+      updates_[at(u.value.node)].push_back(u);
+      updated_by_[at(u.input)] = u.value.node;
+    }
   }
 
   Problem build() {
@@ -120,48 +124,74 @@ class Builder {
     }
   }
 
-  // Values hinted to be recomputed form regions, one after another in the graph. All values of a region must be gone
-  // before its backward part begins: while the node runs that makes the gradient which the part starts from.
+  // Values hinted to be recomputed form regions, one after another in the graph (constants and updates of state may
+  // stand between them). All values of a region must be gone before its backward part begins: while the node runs that
+  // makes the gradient which the part starts from.
   void drop_regions() {
-    std::int32_t loss = graph_.outputs.empty() ? -1 : graph_.outputs[0].node;
-    for (std::int32_t i = 0; i < loss; ++i) {
-      if (graph_.node(i).hint != Hint::recompute) continue;
-      std::int32_t end = i;
-      while (end < loss && graph_.node(end).hint == Hint::recompute) ++end;
-      drop_region(i, end, loss);
-      i = end;
+    for (std::int32_t begin = 0; begin < graph_.size(); ++begin) {
+      if (graph_.node(begin).hint != Hint::recompute) continue;
+      std::int32_t end = begin + 1;
+      while (end < graph_.size() && is_in_region(end)) ++end;
+      if (std::int32_t across = start_of_backward(begin, end); across >= 0) drop_region(begin, end, across);
+      begin = end;
     }
   }
 
-  void drop_region(std::int32_t begin, std::int32_t end, std::int32_t loss) {
-    std::int32_t across = start_of_backward(begin, end, loss);
-    for (std::int32_t i = begin; i < end; ++i) {
-      const Node& node = graph_.node(i);
-      bool is_needed = last_reader_[at(i)] > across && last_reader_[at(i)] < graph_.size();
-      if (!is_needed || is_given(node) || node.op->view_of >= 0 || reads(across, i)) continue;
-      if (!node.op->recomputable)
-        fail("[recompute] '{}' must run once only: leave it out of what is recomputed", problem_.node(i).name);
-      for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.never_keep({i, static_cast<int>(k)}, {across, 0});
-    }
+  bool is_in_region(std::int32_t i) const {
+    return graph_.node(i).hint == Hint::recompute || is_given(graph_.node(i)) || !updates_[at(i)].empty();
   }
 
-  // The newest value that the first reader after the loss needs besides the region's: a gradient, or else the loss.
-  std::int32_t start_of_backward(std::int32_t begin, std::int32_t end, std::int32_t loss) const {
-    for (std::int32_t reader = loss + 1; reader < graph_.size(); ++reader) {
-      std::int32_t newest = loss;
+  // The newest value that the region's first reader in the backward pass needs besides the region's own: a gradient.
+  std::int32_t start_of_backward(std::int32_t begin, std::int32_t end) const {
+    for (std::int32_t reader = end; reader < graph_.size(); ++reader) {
+      if (!graph_.node(reader).is_backward) continue;
+      std::int32_t newest = -1;
       bool is_reader = false;
       for (Ref r : graph_.node(reader).inputs) {
         std::int32_t made = owner(r).node;
+        if (is_given(graph_.node(made))) continue;
         is_reader = is_reader || (made >= begin && made < end);
-        if (!is_given(graph_.node(made))) newest = std::max(newest, made);
+        if (made >= end) newest = std::max(newest, made);
       }
       if (is_reader) return newest;
     }
-    return loss;
+    return -1;
+  }
+
+  // Of a region: what the backward pass reads, and what that is computed from.
+  void drop_region(std::int32_t begin, std::int32_t end, std::int32_t across) {
+    std::vector<bool> is_needed = read_after(begin, end, across);
+    for (std::int32_t i = end; i-- > begin;) {
+      const Node& node = graph_.node(i);
+      if (!is_needed[at(i - begin)] || is_given(node) || node.op->view_of >= 0 || !updates_[at(i)].empty()) continue;
+      if (last_reader_[at(i)] == graph_.size() || reads(across, i) || reads_what_changes(i, across)) continue;
+      if (!node.op->recomputable)
+        fail("[recompute] '{}' must run once only: leave it out of what is recomputed", problem_.node(i).name);
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.never_keep({i, static_cast<int>(k)}, {across, 0});
+      for (Ref r : node.inputs)
+        if (std::int32_t made = owner(r).node; made >= begin) is_needed[at(made - begin)] = true;
+    }
+  }
+
+  // Which nodes of a region have readers after a node, through views too.
+  std::vector<bool> read_after(std::int32_t begin, std::int32_t end, std::int32_t node) const {
+    std::vector<bool> is_read(at(end - begin), false);
+    for (std::int32_t reader = node + 1; reader < graph_.size(); ++reader)
+      for (Ref r : graph_.node(reader).inputs)
+        if (std::int32_t made = owner(r).node; made >= begin && made < end) is_read[at(made - begin)] = true;
+    return is_read;
   }
 
   bool reads(std::int32_t reader, std::int32_t made) const {
     return std::ranges::any_of(graph_.node(reader).inputs, [&](Ref r) { return owner(r).node == made; });
+  }
+
+  // Whether it reads state that is another one by then, as dropout's key is: such values are small, and kept.
+  bool reads_what_changes(std::int32_t i, std::int32_t until) const {
+    return std::ranges::any_of(graph_.node(i).inputs, [&](Ref r) {
+      std::int32_t update = updated_by_[at(owner(r).node)];
+      return update >= 0 && update < until;
+    });
   }
 
   const Graph& graph_;
@@ -170,6 +200,7 @@ class Builder {
   std::vector<std::int32_t> last_reader_;
   std::vector<bool> is_state_;                // inputs that stand for parameters and what the optimizer keeps
   std::vector<std::vector<Update>> updates_;  // by the node that makes the new value
+  std::vector<std::int32_t> updated_by_;      // that node, by the state's input
   Problem problem_;
 };
 

@@ -55,6 +55,7 @@ class Walk {
     if (dx.size() != inputs.size())
       fail("[internal] the gradient rule of '{}' gave {} gradients for {} inputs", op.name, dx.size(), inputs.size());
     for (std::size_t k = 0; k < inputs.size(); ++k) add(inputs[k], dx[k]);
+    for (std::int32_t made = first; made < graph_->size(); ++made) graph_->node(made).is_backward = true;
     name_after(i, first);
   }
 

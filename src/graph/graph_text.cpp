@@ -7,6 +7,8 @@
 //     return %1
 //
 // Types are printed for the reader and checked by the parser: ops infer them.
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/builtin.h"
 #include "graph/text.h"
@@ -65,6 +67,7 @@ class Parser {
         fail("[parse] %{} = {} makes {}, not {}", i, op.name, to_string(type), to_string(written));
     if (scan_.take("keep")) graph_.node(i).hint = Hint::keep;
     if (scan_.take("recompute")) graph_.node(i).hint = Hint::recompute;
+    graph_.node(i).is_backward = scan_.take("backward");
     if (scan_.peek() == '"') graph_.node(i).name = scan_.quoted();
   }
 
@@ -122,14 +125,18 @@ class Parser {
 
 }  // namespace
 
+// What is part of a gradient is told where it matters: where values are recomputed for it.
 std::string to_string(const Graph& graph) {
   std::string text;
+  const bool tells_backward =
+      std::ranges::any_of(graph.nodes(), [](const Node& n) { return n.hint == Hint::recompute; });
   for (std::int32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     text += text_of({i, 0}) + " = " + std::string(node.op->name) + "(" + list(node.inputs) + ")" +
             text_of(node.attributes) + " :";
     for (const Type& type : node.outputs) text += " " + to_string(type);
     if (node.hint != Hint::none) text += node.hint == Hint::keep ? " keep" : " recompute";
+    if (tells_backward && node.is_backward) text += " backward";
     if (!node.name.empty()) text += " " + quote(node.name);
     text += "\n";
   }

@@ -22,12 +22,17 @@ Type type_of(const Json& entry) {
   auto found = dtypes.find(name);
   if (found == dtypes.end())
     fail("[load] '{}' is of dtype {}, which cannot be loaded", entry.at("name").get<std::string>(), name);
+  for (const Json& size : entry.at("shape"))
+    if (!size.is_number_integer())
+      fail("[load] '{}' has a shape of {}, which are not whole numbers", entry.at("name").get<std::string>(),
+           entry.at("shape").dump());
   return {found->second, Shape(entry.at("shape").get<std::vector<std::int64_t>>())};
 }
 
 Tensor read(const std::string& path, const Type& type) {
   Tensor t = Tensor::empty(type);
   std::ifstream file(path, std::ios::binary);
+  if (!file) fail("[load] '{}', which manifest.json names, cannot be read", path);
   file.read(static_cast<char*>(t.data()), t.bytes());
   if (file.gcount() != t.bytes() || file.peek() != std::ifstream::traits_type::eof())
     fail("[load] '{}' does not hold the {} bytes of {}", path, t.bytes(), to_string(type));
@@ -60,7 +65,10 @@ std::vector<Tensor> load_weights(const BuiltInModel& model, const std::string& f
     if (!weights.contains(p.name)) fail("[load] '{}' has no '{}', which {} needs", folder, p.name, model.name);
     nn::Parameter(p.parameter).set(load(weights.at(p.name), p.parameter.type()));
   }
-  if (!data.contains("x") || !data.contains("y")) return {};
+  if (data.contains("x") != data.contains("y"))
+    fail("[load] '{}' has x or y of a batch, but not both: add the other, or leave out both for a random batch",
+         folder);
+  if (!data.contains("x")) return {};
   if (model.batch.size() != 2)
     fail("[load] '{}' has a batch of x and y, {} wants {} tensors", folder, model.name, model.batch.size());
   return {load(data.at("x"), model.batch[0]), load(data.at("y"), model.batch[1])};

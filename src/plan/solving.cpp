@@ -23,17 +23,27 @@ int recomputed_values(const Problem& problem, const Schedule& schedule) {
   return count;
 }
 
+// Of what a node reads, each once, and through views.
+std::int64_t bytes_read(const Problem& problem, const Problem::Node& node) {
+  std::vector<int> read;
+  for (int v : problem.inputs(node)) read.push_back(problem.value(v).view_of < 0 ? v : problem.value(v).view_of);
+  std::sort(read.begin(), read.end());
+  read.erase(std::unique(read.begin(), read.end()), read.end());
+  std::int64_t bytes = 0;
+  for (int v : read) bytes += problem.value(v).bytes;
+  return bytes;
+}
+
 // Name of the node that runs at the peak, and what it needs, in words.
 void describe_peak(const Problem& problem, const Judged& judged, PlanResult& result) {
   const Step& step = judged.schedule->steps[static_cast<std::size_t>(judged.verdict.peak_step)];
   int index = step.kind == Step::Kind::run ? step.id : problem.value(step.id).node;
   const Problem::Node& node = problem.node(index);
-  std::int64_t inputs = 0, outputs = 0;
-  for (int v : problem.inputs(node)) inputs += problem.value(v).bytes;
+  std::int64_t outputs = 0;
   for (int k = 0; k < node.value_count; ++k) outputs += problem.value(node.first_value + k).bytes;
   result.where = node.name;
-  result.split = fmt::format("inputs {}, outputs {}, scratch {}", format_bytes(inputs), format_bytes(outputs),
-                             format_bytes(node.scratch));
+  result.split = fmt::format("inputs {}, outputs {}, scratch {}", format_bytes(bytes_read(problem, node)),
+                             format_bytes(outputs), format_bytes(node.scratch));
 }
 
 Binding binding_of(const Model& model, const Certificate::Bound& bound, std::int64_t budget, bool any_order) {

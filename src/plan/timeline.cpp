@@ -194,9 +194,8 @@ Slot Timeline::end_of(int value, std::size_t make) const {
   Slot end{makes[make].stage, model_.value(value).node};
   for (int reader : model_.readers[value]) {
     const std::vector<int>& runs = runs_[at(reader)];
-    std::size_t k = runs.size();
-    while (k > 0 && runs[k - 1] >= limit) --k;
-    if (k > 0 && runs[k - 1] >= makes[make].stage) end = std::max(end, Slot{runs[k - 1], reader});
+    auto after = std::lower_bound(runs.begin(), runs.end(), limit);
+    if (after != runs.begin() && after[-1] >= makes[make].stage) end = std::max(end, Slot{after[-1], reader});
   }
   return end;
 }
@@ -313,10 +312,10 @@ void Timeline::scan_return(const Item& item, int stage, Local& local) const {
 // The last make of a value before a slot.
 std::size_t Timeline::make_at(int value, Slot slot) const {
   const std::vector<Make>& makes = makes_[at(value)];
-  int maker = model_.value(value).node;
-  std::size_t k = makes.size() - 1;
-  while (k > 0 && Slot{makes[k].stage, maker} >= slot) --k;
-  return k;
+  const int end = model_.value(value).node < slot.node ? slot.stage + 1 : slot.stage;
+  auto after =
+      std::partition_point(makes.begin() + 1, makes.end(), [end](const Make& make) { return make.stage < end; });
+  return static_cast<std::size_t>(after - makes.begin()) - 1;
 }
 
 Timeline::Life Timeline::life_at(int value, Slot slot) const {

@@ -11,8 +11,7 @@ struct Compiled::Impl {
   Session session;
 
   void choose(std::span<const Type> types) {
-    session.choose(key_of(types),
-                   [&] { return build(reprise::prepare(trace(f, types), session.options()), session.options()); });
+    session.choose(key_of(types), [&] { return build(ready_to_plan(trace(f, types)), session.options()); });
   }
 };
 

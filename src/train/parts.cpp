@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -67,23 +68,70 @@ void add_to(Values& sums, const Values& more) {
   for (std::size_t i = 0; i < more.size(); ++i) sums[i] = sums[i] + more[i];
 }
 
-// Parts are tried by doubling; once one fits, more of them only add work as soon as they stop helping. Where none
-// does, the one that comes nearest is tried harder.
-BuiltInParts build_fastest(std::int64_t size, const std::function<Built(int parts, Effort effort)>& build) {
-  std::optional<BuiltInParts> best;
-  int nearest = 1;
-  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
-  for (int parts = 1; parts <= size && size % parts == 0; parts *= 2) {
+namespace {
+
+class PartsSearch {
+ public:
+  PartsSearch(std::int64_t size, const std::function<Built(int, Effort)>& build) : build_(build) {
+    for (int parts = 1; parts <= size; ++parts)
+      if (size % parts == 0) counts_.push_back(parts);
+  }
+
+  // Some numbers of parts are left out until one fits: then its neighbours are tried too. More parts only add work as
+  // soon as they stop helping. Where none fits, the one that comes nearest is tried harder.
+  BuiltInParts run() {
+    std::size_t last = 0, i = 0;
+    while (!improves(i) && !is_refused() && i + 1 < counts_.size()) {
+      last = i++;
+      while (i + 1 < counts_.size() && 2 * counts_[i] < 3 * counts_[last]) ++i;
+    }
+    if (!best_) return build_nearest();
+    for (std::size_t fewer = i; fewer > last + 1 && improves(fewer - 1);) --fewer;
+    while (i + 1 < counts_.size() && improves(i + 1)) ++i;
+    return std::move(*best_);
+  }
+
+ private:
+  bool is_refused() const { return !refusal_.empty(); }
+
+  bool improves(std::size_t i) {
+    int parts = counts_[i];
     try {
-      Built next = build(parts, Effort::limited);
-      if (best && next.plan.cost >= best->built.plan.cost) break;
-      best = BuiltInParts{std::move(next), parts};
+      Built next = build_(parts, Effort::limited);
+      if (best_ && next.plan.cost >= best_->built.plan.cost) return false;
+      best_ = BuiltInParts{std::move(next), parts};
+      return true;
     } catch (const NoScheduleFits& e) {
-      if (e.smallest_budget < smallest) nearest = parts, smallest = e.smallest_budget;
+      if (e.smallest_budget < smallest_) nearest_ = parts, smallest_ = e.smallest_budget;
+    } catch (const Error& e) {
+      if (parts == 1) throw;
+      refusal_ = e.what();
+    }
+    return false;
+  }
+
+  BuiltInParts build_nearest() {
+    try {
+      return {build_(nearest_, Effort::settle), nearest_};
+    } catch (const NoScheduleFits& e) {
+      if (!is_refused()) throw;
+      throw NoScheduleFits(fmt::format("{}. It cannot be had by smaller parts of the batch: {}", e.what(), refusal_),
+                           e.smallest_budget);
     }
   }
-  if (best) return std::move(*best);
-  return {build(nearest, Effort::settle), nearest};
+
+  const std::function<Built(int, Effort)>& build_;
+  std::vector<int> counts_;
+  std::optional<BuiltInParts> best_;
+  int nearest_ = 1;
+  std::int64_t smallest_ = std::numeric_limits<std::int64_t>::max();
+  std::string refusal_;  // why there cannot be parts
+};
+
+}  // namespace
+
+BuiltInParts build_fastest(std::int64_t size, const std::function<Built(int parts, Effort effort)>& build) {
+  return PartsSearch(size, build).run();
 }
 
 }  // namespace reprise

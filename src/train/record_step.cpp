@@ -27,6 +27,7 @@ class StepRecorder {
       name_forward(*y.graph(), step_);
       std::int32_t forward_end = y.graph()->size();
       add_to(slopes, gradients(y, parameters(y, i)));
+      if (is_state(y)) y = y * 1.0;  // what is updated must not be read as the loss afterwards
       total = i == 0 ? y : total + y;
       name_backward(*y.graph(), forward_end);
     }
@@ -42,6 +43,14 @@ class StepRecorder {
   }
 
  private:
+  static bool is_state(const Value& v) {
+    const Graph& graph = *v.graph();
+    Ref r = v.ref();
+    while (graph.node(r.node).op->view_of >= 0)
+      r = graph.node(r.node).inputs[static_cast<std::size_t>(graph.node(r.node).op->view_of)];
+    return std::ranges::any_of(graph.captures, [&](const Capture& c) { return c.input == r.node; });
+  }
+
   // Those that the loss depends on are in its graph by now; the others are not trained.
   Values parameters(const Value& y, int i) {
     if (i == 0)

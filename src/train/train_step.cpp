@@ -78,13 +78,9 @@ struct TrainStep::Impl {
     for (const Trained& t : step.trained) trainable.push_back(t.parameter.trainable());
   }
 
-  Prepared prepared(std::span<const Type> batch, int count) const {
-    return prepare(record_step(step, options, count, batch), session.options());
-  }
-
   Built built(std::span<const Type> batch, int count, Effort effort = Effort::settle) {
     parts[key] = count;
-    return build(prepared(batch, count), session.options(), effort);
+    return build(ready_to_plan(record_step(step, options, count, batch)), session.options(), effort);
   }
 
   Built fastest(std::span<const Type> batch) {

@@ -56,14 +56,12 @@ Evaluator::Evaluator(const BuiltInModel& model, const data::Dataset& data, std::
   built_ = plan(model, options);
 }
 
-Graph Evaluator::graph(const BuiltInModel& model) {
-  return prepare(recorded(model, model.batch[0].shape[0]), {.measure = false}).graph;
-}
+Graph Evaluator::graph(const BuiltInModel& model) { return ready_to_plan(recorded(model, model.batch[0].shape[0])); }
 
 Built Evaluator::plan(const BuiltInModel& model, const CompileOptions& options) {
   for (;; batch_ = (batch_ + 1) / 2) {
     try {
-      return build(prepare(recorded(model, batch_), options), options);
+      return build(ready_to_plan(recorded(model, batch_)), options);
     } catch (const NoScheduleFits&) {
       if (batch_ == 1) throw;
     }

@@ -86,6 +86,22 @@ int runs_of(const Graph& graph, const PlanResult& r, std::string_view op) {
   return count;
 }
 
+// Bytes of values that are in memory while the loss is summed.
+std::int64_t live_at_loss(const Prepared& prepared, const PlanResult& r) {
+  std::vector<char> is_live(static_cast<std::size_t>(prepared.problem.value_count()), 0);
+  for (Step step : r.schedule.steps) {
+    if (step.kind == Step::Kind::drop) is_live[static_cast<std::size_t>(step.id)] = 0;
+    if (step.kind != Step::Kind::run) continue;
+    if (prepared.graph.node(step.id).op->name == "sum") break;
+    const Problem::Node& node = prepared.problem.node(step.id);
+    for (int k = 0; k < node.value_count; ++k) is_live[static_cast<std::size_t>(node.first_value + k)] = 1;
+  }
+  std::int64_t bytes = 0;
+  for (int v = 0; v < prepared.problem.value_count(); ++v)
+    if (is_live[static_cast<std::size_t>(v)] != 0) bytes += prepared.problem.value(v).bytes;
+  return bytes;
+}
+
 Prepared gradient_of(const Function& f, std::int64_t size) {
   Type types[] = {{DType::f32, {size}}};
   return prepare(gradient(trace(f, types), std::vector<int>{0}), quick);
@@ -97,6 +113,33 @@ TEST(Hints, WhatAFunctionRecomputesIsNotKeptForTheBackwardPass) {
   Prepared hinted = gradient_of([&](const Values& v) -> Values { return {sum(square(recompute(block)(v[0])))}; }, 100);
   EXPECT_EQ(runs_of(plain.graph, plan(plain, quick), "exp"), 1);
   EXPECT_EQ(runs_of(hinted.graph, plan(hinted, quick), "exp"), 2);
+}
+
+// Linear layers between: the backward pass reads what tanh gives, which is made again from what the layers gave.
+TEST(Hints, WhatIsOnlyNeededToRecomputeIsNotKeptEither) {
+  auto block = [](const Value& v) { return tanh(exp(tanh(exp(v) * 0.5) * 0.1) * 0.1); };
+  auto loss = [&](bool is_hinted) {
+    return [=](const Values& v) -> Values { return {sum(square(is_hinted ? recompute(block)(v[0]) : block(v[0])))}; };
+  };
+  Prepared plain = gradient_of(loss(false), 100'000), hinted = gradient_of(loss(true), 100'000);
+  PlanResult r = plan(hinted, quick);
+  ASSERT_TRUE(r) << r.why();
+  EXPECT_EQ(runs_of(hinted.graph, r, "exp"), 4);
+  EXPECT_LT(live_at_loss(hinted, r), live_at_loss(plain, plan(plain, quick)) - 2 * 400'000);
+}
+
+TEST(Hints, AreHonouredWhereverTheLossIs) {
+  auto f = [](const Values& v) -> Values {
+    return {sum(square(recompute([](const Value& x) { return tanh(exp(tanh(x))); })(v[0])))};
+  };
+  Type types[] = {{DType::f32, {100}}};
+  Graph graph = gradient(trace(f, types), std::vector<int>{0});
+  std::reverse(graph.outputs.begin(), graph.outputs.end());
+  Prepared turned = prepare(graph, quick);
+  EXPECT_EQ(runs_of(turned.graph, plan(turned, quick), "exp"), 2);
+  EXPECT_EQ(to_string(parse_graph(to_string(turned.graph))), to_string(turned.graph));
+  Prepared read = prepare(parse_graph(to_string(graph)), quick);
+  EXPECT_EQ(runs_of(read.graph, plan(read, quick), "exp"), 2) << "after it was written and read";
 }
 
 TEST(Hints, AKeptValueIsNotRecomputedHoweverTight) {

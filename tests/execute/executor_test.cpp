@@ -25,7 +25,7 @@ Built tight_chain(double share) {
   CompileOptions options{.measure = false};
   std::int64_t whole = plan(graph, options).layout_bytes;
   options.budget = static_cast<std::int64_t>(share * static_cast<double>(whole));
-  return build(prepare(graph, options), options);
+  return build(ready_to_plan(graph), options);
 }
 
 void fill_input(const Executor& executor) {

@@ -65,11 +65,11 @@ TEST(Pages, GiveTheSameBitsInLessMemoryThanComputingAgainNeeds) {
   TemporaryFolder folder;
   Graph graph = gates_graph();
   CompileOptions plain{.measure = false}, disk = with_disk(folder.path());
-  Executor whole(build(prepare(graph, plain), plain).program, {});
+  Executor whole(build(ready_to_plan(graph), plain).program, {});
   std::vector<Tensor> expected = results(whole);
   disk.budget = least(graph, disk);
   EXPECT_LT(disk.budget, least(graph, plain));
-  Built built = build(prepare(graph, disk), disk);
+  Built built = build(ready_to_plan(graph), disk);
   EXPECT_GT(paged_bytes(built.plan), 0);
   Executor tight(built.program, watched(folder.path()));
   EXPECT_LE(tight.arena_bytes(), disk.budget);
@@ -157,7 +157,7 @@ TEST(Pages, ThatCameBackWithOtherBitsAreNoticed) {
   Graph graph = gradient(trace(f, types), std::vector<int>{0});
   CompileOptions disk = with_disk(folder.path());
   disk.budget = least(graph, disk);
-  Executor executor(build(prepare(graph, disk), disk).program, watched(folder.path()));
+  Executor executor(build(ready_to_plan(graph), disk).program, watched(folder.path()));
   std::string why = message_of([&] { results(executor); });
   EXPECT_NE(why.find("came back with other bits than it left with"), std::string::npos) << why;
 }

@@ -157,9 +157,12 @@ TEST(TrainStep, RefusesOneByteLessThanTheSmallestBudget) {
     EXPECT_EQ(std::string(e.what()).find("no schedule fits 1000 B: the smallest budget is "), 0u) << e.what();
     smallest = e.smallest_budget;
   }
-  MemoryScope scope;
-  EXPECT_THROW(TrainStep(s.loss, s.parameters, s.rule, {.budget = smallest - 1, .measure = false}).compile(types),
-               NoScheduleFits);
+  for (bool measures : {false, true}) {
+    TrainStep step(s.loss, s.parameters, s.rule, {.budget = smallest - 1, .measure = measures});
+    MemoryScope scope;
+    EXPECT_THROW(step.compile(types), NoScheduleFits);
+    EXPECT_LT(scope.use().peak_bytes, 1000) << "tensors were allocated";
+  }
   TrainStep step(s.loss, s.parameters, s.rule, {.budget = smallest, .measure = false});
   step.run(s.batch);
   EXPECT_LE(step.arena_bytes(), smallest);
@@ -201,6 +204,69 @@ TEST(TrainStep, ChoosesAsManyPartsAsTheBudgetNeeds) {
   TrainStep tight(s.loss, s.parameters, s.rule, {.budget = ample.arena_bytes() / 2, .accumulate = 0, .measure = false});
   tight.run(s.batch);
   EXPECT_GT(tight.parts(), 1);
+}
+
+TEST(TrainStep, ChoosesPartsOfABatchThatIsNoPowerOfTwo) {
+  auto make = [] { return subject(deep_mlp(3, 8), optim::Sgd{}.rule(), square_batch(81, 8)); };
+  StepOptions options{.accumulate = 3, .measure = false};
+  std::int64_t least = smallest_budget_of(make(), options);
+  Subject s = make();
+  TrainStep step(s.loss, s.parameters, s.rule, {.budget = least, .accumulate = 0, .measure = false});
+  step.run(s.batch);
+  EXPECT_GT(step.parts(), 1);
+  EXPECT_LE(step.arena_bytes(), least);
+}
+
+TEST(TrainStep, TakesTheWholeBatchWhereItCannotBeParted) {
+  nn::Parameter w(Tensor{1, 2, 3, 4});
+  Function loss = [=](const Values& v) -> Values { return {mean(square(w.in(v[0]) * v[0] - v[1]))}; };
+  TrainStep step(loss, {{"w", w}}, optim::Sgd{}.rule(), {.accumulate = 0, .measure = false});
+  step(Tensor::full({DType::f32, {8, 4}}, 1), Tensor::scalar(2));
+  EXPECT_EQ(step.parts(), 1);
+  TrainStep tight(loss, {{"w", w}}, optim::Sgd{}.rule(), {.budget = 100, .accumulate = 0, .measure = false});
+  std::string why = message_of([&] { tight(Tensor::full({DType::f32, {8, 4}}, 1), Tensor::scalar(2)); });
+  EXPECT_NE(why.find("It cannot be had by smaller parts of the batch: [train_step] a batch of f32[] cannot be worked "
+                     "through in 2 equal parts"),
+            std::string::npos)
+      << why;
+}
+
+TEST(TrainStep, TellsTheLossBeforeTheUpdateThoughItIsTheParameter) {
+  for (Shape shape : {Shape{}, Shape{1}}) {
+    nn::Parameter w(Tensor::full({DType::f32, shape}, 3));
+    Function loss = [=](const Values& v) -> Values { return {reshape(w.in(v[0]), {})}; };
+    TrainStep step(loss, {{"w", w}}, optim::Sgd{{.lr = 0.5}}.rule(), {.measure = false});
+    EXPECT_EQ(step(Tensor{1}), 3);
+    EXPECT_EQ(step(Tensor{1}), 2.5);
+  }
+}
+
+// Dropout's key is another one after the forward pass; a batch norm updates itself in it.
+TEST(TrainStep, RecomputesFunctionsWithDropoutAndNormsInEveryPart) {
+  auto make = [](bool is_hinted, bool has_norm) {
+    auto a = std::make_shared<nn::Linear>(8, 32, true, 1), b = std::make_shared<nn::Linear>(32, 4, true, 2);
+    auto drop = std::make_shared<nn::Dropout>(0.4, 3);
+    auto norm = std::make_shared<nn::BatchNorm>(32);
+    auto block = [=](const Value& x) {
+      return gelu(drop->operator()(gelu(has_norm ? (*norm)((*a)(x)) : (*a)(x))) * 2.0);
+    };
+    Function loss = [=](const Values& v) -> Values {
+      return {mse((*b)(is_hinted ? recompute(block)(v[0]) : block(v[0])), v[1])};
+    };
+    nn::Fields all = fields("a", *a, "b", *b, "drop", *drop, "norm", *norm);
+    return Subject{loss, all, optim::Adam{}.rule(), square_batch(16, 8)};
+  };
+  for (int parts : {1, 2, 4}) {
+    for (bool has_norm : {false, true}) {
+      if (has_norm && parts > 1) continue;
+      StepOptions options{.accumulate = parts, .measure = false, .poison = true, .verify_recompute = true};
+      Subject plain = make(false, has_norm), hinted = make(true, has_norm);
+      plain.batch[1] = hinted.batch[1] = Tensor::full({DType::f32, {16, 4}}, 1);
+      Outcome kept = train(plain, options), again = train(hinted, options);
+      expect_same_bits(kept, again, std::to_string(parts) + " parts");
+      EXPECT_GE(again.plan.recomputed, 3 * parts);
+    }
+  }
 }
 
 TEST(TrainStep, PartsOfABatchDropOutOnTheirOwn) {
