@@ -8,8 +8,8 @@ input is nearer to 0 than the rounding of its sum moves the gradients of all lay
 million: layer 7, sample 60, unit 324; with its sign set as our f32 has it, the f64 gradients are 5.3e-7 from ours.) Of such a model
 the first loss must agree as above, both programs are run in f64 from the same weights, where all must agree within 1e-6, and
 the f32 comparison is made again from weights that keep rectifiers off their edge (torch_peer.py --off-the-edge), within 1e-4 and 1e-3.
-There the biases of norms have gradients that are zero but for rounding, since the next norm undoes what they add: those must be
-within 1e-8 of the largest gradient of all.
+There some gradients are thousands of times smaller than others, since the next norm undoes what a norm's bias adds, and rounding
+decides more in them (also which of two equals a pooling takes): no gradient need be nearer than 1e-7 of the largest of all.
 
   bench/check_torch.py REPRISE [MODEL]...
 """
@@ -97,7 +97,7 @@ def check(reprise, model):
             print(f"{model:10} {started}: ok", flush=True)
             return True
         losses, gradients = started.in_f64()
-        moved = Comparison(reprise, model, os.path.join(folder, "moved"), 1e-5, "--off-the-edge")
+        moved = Comparison(reprise, model, os.path.join(folder, "moved"), 1e-4, "--off-the-edge")
     ok = started.losses[0] <= 1e-4 and max(losses, gradients) <= 1e-6 and moved.agrees()
     print(f"{model:10} {started}; PyTorch's own from f64 {started.their_noise:.1e}\n"
           f"{'':10} in f64 losses {losses:.1e} apart, gradients {gradients:.1e} at most\n"

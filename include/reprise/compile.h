@@ -70,8 +70,9 @@ REPRISE_API std::int32_t nodes_recorded(const Value& value);
 REPRISE_API void recompute_since(const Value& input, std::int32_t first, const Values& outputs);
 }  // namespace detail
 
-/// f with the wish that what it computes inside is not kept for the backward pass but computed again; its results are
-/// planned like any other value. A value inside that asks to be kept is an Error.
+/// f with the wish that what it computes inside is not kept for the backward pass but computed again, but for what is
+/// made from state that the forward pass changes, such as dropout's key; its results are planned like any other value.
+/// A value inside that asks to be kept is an Error.
 ///     auto block = recompute([&](const Value& v) { return mlp(norm(v)); });
 template <class F>
 auto recompute(F f) {
