@@ -119,7 +119,8 @@ Graph ready_to_plan(Graph graph) {
   graph = fold_constants(graph, largest_constant);  // one after another: a graph may have many nodes
   graph = eliminate_common_subexpressions(graph);
   graph = eliminate_dead_code(graph);
-  return with_updates_in_place(graph);
+  graph = with_updates_in_place(graph);
+  return graph;  // moved: an argument may live as long as the caller's expression
 }
 
 Prepared prepare(Graph recorded, const CompileOptions& options) {
@@ -134,29 +135,33 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
 
 PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, PlanOptions options) {
   constexpr int most_nodes = 20'000;  // with more it would take minutes
+  auto made = [](const ProblemMaker& make) {
+    std::shared_ptr<const Problem> problem = make();
+    give_back_free_memory();  // what follows needs the room
+    return problem;
+  };
   PlanResult fits;
   {
-    Problem problem = estimated();
-    if (problem.node_count() > most_nodes) return solve(timed(), options);
-    fits = solve(problem, {.budget = options.budget,
-                           .solvers = options.solvers,
-                           .without = options.without,
-                           .alignment = options.alignment,
-                           .iterations = std::min(options.iterations, PlanOptions{}.iterations),
-                           .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
-                           .progress = options.progress,
-                           .cancel = options.cancel});
+    std::shared_ptr<const Problem> problem = made(estimated);
+    if (problem->node_count() > most_nodes) return solve(*timed(), options);
+    fits = solve(*problem, {.budget = options.budget,
+                            .solvers = options.solvers,
+                            .without = options.without,
+                            .alignment = options.alignment,
+                            .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+                            .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
+                            .progress = options.progress,
+                            .cancel = options.cancel});
     if (!fits) return fits;
   }
   bool is_start = !options.start;
   if (is_start) options.start = std::move(fits.schedule);
-  fits.problem.reset();  // what follows needs the room
-  give_back_free_memory();
-  PlanResult result = solve(timed(), options);
+  fits.problem.reset();
+  PlanResult result = solve(*made(timed), options);
   result.seconds += fits.seconds;
   if (result) return result;
   if (is_start) fits.schedule = std::move(*options.start);
-  fits.problem = std::make_shared<const Problem>(estimated());
+  fits.problem = estimated();
   return fits;
 }
 
@@ -167,11 +172,14 @@ PlanResult plan(const Graph& graph, const CompileOptions& options) { return plan
 namespace {
 
 PlanResult plan_within(const Graph& graph, const CompileOptions& options) {
-  auto estimated = [&] { return problem_with_costs(graph, without_times(options)); };
+  auto with = [&](const CompileOptions& costs) {
+    return std::make_shared<const Problem>(problem_with_costs(graph, costs));
+  };
+  auto estimated = [&] { return with(without_times(options)); };
   bool has_times = options.measure || (options.profile && options.profile->size() > 0);
   if (has_times)
     return settled(
-        estimated, [&] { return problem_with_costs(graph, options); }, planning_of(options));
+        estimated, [&] { return with(options); }, planning_of(options));
   auto once = [problem = estimated()] { return problem; };
   return settled(once, once, planning_of(options));
 }

@@ -21,7 +21,7 @@ Graph ready_to_plan(Graph recorded);
 
 PlanResult plan(const Prepared& prepared, const CompileOptions& options);
 
-using ProblemMaker = std::function<Problem()>;
+using ProblemMaker = std::function<std::shared_ptr<const Problem>()>;
 /// A plan for the timed problem. Whether one fits is decided by the same problem with costs that are the same in every
 /// run, without a time limit: neither a busy machine nor a lucky search changes which budgets are refused, and what is
 /// refused is never timed. Problems of more than 20,000 nodes are only searched within the options' limits. Each
