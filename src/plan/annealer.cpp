@@ -5,12 +5,18 @@
 #include <cmath>
 
 namespace reprise::plan {
+namespace {
+
+constexpr std::int64_t many_items = 1500;  // to look at each of so many takes as long as hundreds of moves
+
+}  // namespace
 
 Annealer::Annealer(Timeline& timeline, std::uint64_t seed)
     : timeline_(timeline), model_(timeline.model()), random_(seed), shaver_(timeline, random_) {}
 
 void Annealer::run(const Limits& limits) {
-  tidy(limits.budget);
+  if (!limits.is_rough || timeline_.item_count() <= many_items) tidy(limits.budget);
+  std::int64_t next_tidy = 0;
   remember();
   if (limits.improved) limits.improved(timeline_);
   double current = timeline_.extra_cost();
@@ -43,7 +49,10 @@ void Annealer::run(const Limits& limits) {
     current = timeline_.extra_cost();
     if (limits.visited) limits.visited(timeline_);
     if (current >= best_cost_ - 1e-9 * total) continue;
-    tidy(limits.budget);
+    if (i >= next_tidy) {
+      tidy(limits.budget);
+      if (timeline_.item_count() > many_items) next_tidy = i + timeline_.item_count();
+    }
     current = timeline_.extra_cost();
     remember();
     if (limits.improved) limits.improved(timeline_);

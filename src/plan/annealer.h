@@ -15,6 +15,7 @@ class Annealer {
     std::int64_t budget = 0;
     double price = 0;
     std::int64_t iterations = 0;
+    bool is_rough = false;                 // begin without tidying many items: more will go anyway
     double heat = 1;                       // how hot to begin, beside what is usual
     std::function<double()> enough = {};   // extra cost at which to stop
     std::function<double()> elapsed = {};  // share of the time that is over, in [0, 1]; empty: no time limit

@@ -136,6 +136,7 @@ class Search {
           rung == rungs ? budget() : static_cast<std::int64_t>(top * std::pow(bottom / top, double(rung) / rungs));
       if (!descend(timeline, target) || over() >= 1 || attempt_.deadline.is_over()) break;
       Annealer::Limits polishing{.budget = target, .price = attempt_.certificate.price};
+      polishing.is_rough = rung < rungs;
       polishing.iterations = std::min<std::int64_t>(attempt_.scaled_iterations() / 8, 4000) / rungs;
       polishing.should_stop = [&] { return over() >= 1 || attempt_.deadline.is_over(); };
       Annealer(timeline, random_.bits()).run(polishing);
