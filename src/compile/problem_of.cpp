@@ -142,18 +142,23 @@ class Builder {
   }
 
   // The newest value that the region's first reader in the backward pass needs besides the region's own: a gradient.
+  // Where it needs none, as twice the input of a square does not, what the backward pass made last before it.
   std::int32_t start_of_backward(std::int32_t begin, std::int32_t end) const {
+    std::int32_t last = -1;
     for (std::int32_t reader = end; reader < graph_.size(); ++reader) {
-      if (!graph_.node(reader).is_backward) continue;
+      const Node& node = graph_.node(reader);
+      if (!node.is_backward) continue;
       std::int32_t newest = -1;
       bool is_reader = false;
-      for (Ref r : graph_.node(reader).inputs) {
+      for (Ref r : node.inputs) {
         std::int32_t made = owner(r).node;
         if (is_given(graph_.node(made))) continue;
         is_reader = is_reader || (made >= begin && made < end);
         if (made >= end) newest = std::max(newest, made);
       }
-      if (is_reader) return newest;
+      if (newest < 0) newest = last;
+      if (is_reader && newest >= 0) return newest;
+      if (!is_given(node) && node.op->view_of < 0) last = reader;
     }
     return -1;
   }

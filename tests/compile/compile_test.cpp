@@ -115,7 +115,7 @@ TEST(Hints, WhatAFunctionRecomputesIsNotKeptForTheBackwardPass) {
   EXPECT_EQ(runs_of(hinted.graph, plan(hinted, quick), "exp"), 2);
 }
 
-// Linear layers between: the backward pass reads what tanh gives, which is made again from what the layers gave.
+// The backward pass reads what exp and tanh give, not the products that these are made from.
 TEST(Hints, WhatIsOnlyNeededToRecomputeIsNotKeptEither) {
   auto block = [](const Value& v) { return tanh(exp(tanh(exp(v) * 0.5) * 0.1) * 0.1); };
   auto loss = [&](bool is_hinted) {
@@ -126,6 +126,13 @@ TEST(Hints, WhatIsOnlyNeededToRecomputeIsNotKeptEither) {
   ASSERT_TRUE(r) << r.why();
   EXPECT_EQ(runs_of(hinted.graph, r, "exp"), 4);
   EXPECT_LT(live_at_loss(hinted, r), live_at_loss(plain, plan(plain, quick)) - 2 * 400'000);
+}
+
+// The first op of the backward pass that reads what is inside, twice the input of the square, reads no gradient.
+TEST(Hints, AreHonouredWhereTheBackwardPassBeginsWithoutAGradient) {
+  auto block = recompute([](const Value& v) { return exp(square(tanh(v))); });
+  Prepared hinted = gradient_of([&](const Values& v) -> Values { return {sum(block(v[0]))}; }, 100);
+  EXPECT_EQ(runs_of(hinted.graph, plan(hinted, quick), "tanh"), 2);
 }
 
 TEST(Hints, AreHonouredWhereverTheLossIs) {
