@@ -77,10 +77,11 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
       Shaver shaver(timeline, random);
       int steps = 2 * model.node_count() + 100;
       bool fits =
-          shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, 5 * model.base_cost, over});
+          shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, attempt.too_dear(), over});
       if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
       if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, model, timeline.events()));
-      if (fits && model.node_count() > 5000) return found;
+      bool is_dear = timeline.extra_cost() >= attempt.too_dear();
+      if ((fits || is_dear) && model.node_count() > 5000) return found;
     }
   }
   return found;

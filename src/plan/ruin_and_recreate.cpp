@@ -65,10 +65,10 @@ class Search {
     if (is_hopeless()) return;
     take(attempt_.best);
     if (attempt_.refused) take(*attempt_.refused);
-    take_shaved();
+    const bool is_known = attempt_.round > 0 && best_;
+    if (!is_known) take_shaved();
     double bound = attempt_.certificate.this_order.extra;
     bool is_timed = std::isfinite(attempt_.deadline.limit());
-    bool is_known = attempt_.round > 0 && best_;
     bool has_time = !is_timed || !order_may_help(0.02);
     auto is_poor = [&] { return best_ ? !is_known && best_cost_ > bound + 0.02 * model_.base_cost : is_timed; };
     if (is_poor() && has_time) climb_down();
@@ -85,10 +85,14 @@ class Search {
  private:
   std::int64_t budget() const { return attempt_.options.budget; }
 
+  double too_dear() const { return best_ ? attempt_.too_dear(best_cost_) : attempt_.too_dear(); }
+
   Shaver::Limits limits(std::int64_t budget, double noise) const {
-    return {budget, attempt_.certificate.price, noise, 2 * model_.node_count() + 100, 5 * model_.base_cost, [this] {
-              return attempt_.deadline.is_over();
-            }};
+    Shaver::Limits shaving{.budget = budget, .price = attempt_.certificate.price, .noise = noise};
+    shaving.steps = 2 * model_.node_count() + 100;
+    shaving.cost = too_dear();
+    shaving.should_stop = [this] { return attempt_.deadline.is_over(); };
+    return shaving;
   }
 
   void offer(Timeline& timeline) {
@@ -121,7 +125,10 @@ class Search {
 
   void take_shaved() {
     Timeline timeline(model_);
-    if (!Shaver(timeline, random_).repair(limits(budget(), 0))) return;
+    Shaver::Limits shaving = limits(budget(), 0);
+    if (best_)
+      shaving.should_stop = [this, over = attempt_.clock(0.15)] { return over() >= 1 || attempt_.deadline.is_over(); };
+    if (!Shaver(timeline, random_).repair(shaving)) return;
     Annealer(timeline, attempt_.options.seed).tidy(budget());
     offer(timeline);
   }
@@ -169,22 +176,25 @@ class Search {
     auto should_stop = [&] { return over() >= 1 || is_over(); };
     for (const Schedule& cut : cheap_cuts(attempt_, should_stop)) {
       if (should_stop()) return;
-      take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 40, 4 * model_.node_count()));
+      bool is_taken =
+          take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 40, 4 * model_.node_count()));
+      if (!is_taken && model_.node_count() > 5000) return;  // another takes seconds, and is much like it
     }
   }
 
-  void take_from(const Schedule& schedule, std::int64_t iterations) {
+  bool take_from(const Schedule& schedule, std::int64_t iterations) {
     Timeline timeline(model_);
     std::optional<Items> items = items_of(model_, timeline, schedule);
-    if (!items) return;
+    if (!items) return false;
     fill(timeline, *items);
     items.reset();
-    if (!descend(timeline, budget())) return;
+    if (!descend(timeline, budget())) return false;
     Annealer::Limits polishing{.budget = budget(), .price = attempt_.certificate.price};
     polishing.iterations = iterations;
     polishing.should_stop = [this] { return attempt_.deadline.is_over(); };
     Annealer(timeline, random_.bits()).run(polishing);
     offer(timeline);
+    return true;
   }
 
   // To a smaller budget, with more and more noise until it works.
@@ -192,7 +202,9 @@ class Search {
     for (int tries = 0; tries < 12; ++tries) {
       timeline.commit();
       if (Shaver(timeline, random_).repair(limits(target, 0.1 * tries))) return true;
+      bool is_dear = timeline.extra_cost() >= too_dear();
       timeline.undo();
+      if (is_dear) return false;
       std::int64_t between = (timeline.peak() + target) / 2;
       if (tries % 4 != 3 || between <= target) continue;
       if (Shaver(timeline, random_).repair(limits(between, 0.5)))

@@ -70,6 +70,10 @@ struct Attempt {
   Attempt beside() const;
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
+  /// Extra cost at which a repair is given up: no plan should cost so much, or a far better one is known that costs
+  /// `known` extra.
+  double too_dear(double known) const;
+  double too_dear() const;
   /// How much is over, in [0, 1], of the given share of the time that is left. 0 if there is no time limit.
   std::function<double()> clock(double share) const;
   /// Tells of better schedules as they come, in a small part of the time that passes: writes and reports one only if

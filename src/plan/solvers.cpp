@@ -29,6 +29,14 @@ std::int64_t Attempt::scaled_iterations() const {
   return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options.iterations)));
 }
 
+double Attempt::too_dear(double known) const {
+  return std::min(5 * model.base_cost, 2 * known + 0.05 * model.base_cost);
+}
+
+double Attempt::too_dear() const {
+  return too_dear(best_verdict.peak <= options.budget ? best_verdict.cost - model.base_cost : forbidden);
+}
+
 bool Attempt::may_search_beside() const { return options.threads > 1 && std::isfinite(deadline.limit()); }
 
 Attempt Attempt::beside() const {

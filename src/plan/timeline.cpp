@@ -30,7 +30,7 @@ Timeline::Timeline(const Model& model)
   for (int i = 0; i < model.node_count(); ++i) runs_[at(i)].push_back(i);
   for (int v = 0; v < model.value_count(); ++v) {
     makes_[at(v)].push_back({.stage = model.value(v).node, .kind = Event::Kind::run});
-    refresh(v);
+    refresh(v, model.value(v).node);
   }
   for (int t = 0; t < stage_count(); ++t) mark(t);
   tree_.add(0, stage_count() - 1, model.resident);
@@ -110,6 +110,7 @@ void Timeline::insert_now(const Item& item, int stage) {
   std::vector<Item>& items = stages_[at(stage)].items;
   auto place = std::lower_bound(items.begin(), items.end(), item, comes_first);
   assert(place == items.end() || *place != item);
+  stages_[at(stage)].effects.insert(stages_[at(stage)].effects.begin() + (place - items.begin()), Effect{});
   items.insert(place, item);
   ++item_count_;
   counts_.add(stage, 1);
@@ -117,22 +118,23 @@ void Timeline::insert_now(const Item& item, int stage) {
   mark(stage);
   if (item.kind != Event::Kind::run) {
     add_make(item.id, stage, item.kind);
-    return refresh(item.id);
+    return refresh(item.id, stage);
   }
   std::vector<int>& runs = runs_[at(item.id)];
   runs.insert(std::upper_bound(runs.begin(), runs.end(), stage), stage);
   const Model::Node& node = model_.node(item.id);
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
     add_make(v, stage, Event::Kind::run);
-    refresh(v);
+    refresh(v, stage);
   }
-  for (int v : model_.inputs[item.id]) refresh(v);
+  for (int v : model_.inputs[item.id]) refresh(v, stage);
 }
 
 void Timeline::remove_now(const Item& item, int stage) {
   std::vector<Item>& items = stages_[at(stage)].items;
   auto place = std::lower_bound(items.begin(), items.end(), item, comes_first);
   assert(place != items.end() && *place == item);
+  stages_[at(stage)].effects.erase(stages_[at(stage)].effects.begin() + (place - items.begin()));
   items.erase(place);
   --item_count_;
   counts_.add(stage, -1);
@@ -140,16 +142,16 @@ void Timeline::remove_now(const Item& item, int stage) {
   mark(stage);
   if (item.kind != Event::Kind::run) {
     erase_make(item.id, stage);
-    return refresh(item.id);
+    return refresh(item.id, stage);
   }
   std::vector<int>& runs = runs_[at(item.id)];
   runs.erase(std::lower_bound(runs.begin(), runs.end(), stage));
   const Model::Node& node = model_.node(item.id);
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
     erase_make(v, stage);
-    refresh(v);
+    refresh(v, stage);
   }
-  for (int v : model_.inputs[item.id]) refresh(v);
+  for (int v : model_.inputs[item.id]) refresh(v, stage);
 }
 
 void Timeline::add_make(int value, int stage, Event::Kind kind) {
@@ -157,7 +159,7 @@ void Timeline::add_make(int value, int stage, Event::Kind kind) {
   auto place = makes.end();
   while (place[-1].stage > stage) --place;
   assert(place[-1].stage != stage);
-  mark(std::min(place[-1].end.stage, stage_count() - 1));
+  mark(place[-1].end);
   makes.insert(place, {.stage = stage, .kind = kind});
 }
 
@@ -165,15 +167,18 @@ void Timeline::erase_make(int value, int stage) {
   std::vector<Make>& makes = makes_[at(value)];
   auto place = makes.end() - 1;
   while (place->stage != stage) --place;
-  mark(std::min(place[-1].end.stage, stage_count() - 1));
+  mark(place[-1].end);
   apply(value, *place, -1);
   makes.erase(place);
 }
 
-// Brings every life of a value up to date with where it is made and used now.
-void Timeline::refresh(int value) {
+// Brings the lives of a value up to date with where it is made and used now, after a change in one stage: that touches
+// the life there and those before and after.
+void Timeline::refresh(int value, int stage) {
   std::vector<Make>& makes = makes_[at(value)];
-  for (std::size_t k = 0; k < makes.size(); ++k) {
+  auto after = std::partition_point(makes.begin(), makes.end(), [stage](const Make& m) { return m.stage <= stage; });
+  auto next = static_cast<std::size_t>(after - makes.begin());
+  for (std::size_t k = next < 2 ? 0 : next - 2; k < std::min(next + 1, makes.size()); ++k) {
     Slot end = end_of(value, k);
     Slot gap = k > 0 && makes[k].kind == Event::Kind::compressed ? makes[k - 1].end : Slot{};
     if (makes[k].is_applied && makes[k].end == end && makes[k].gap == gap) continue;
@@ -210,9 +215,9 @@ void Timeline::apply(int value, const Make& make, int sign) {
 }
 
 void Timeline::apply_interval(Slot begin, Slot end, std::int64_t bytes) {
-  mark(begin.stage);
+  mark(begin);
+  mark(end);
   if (end.stage == begin.stage) return;
-  mark(end.stage);
   stages_[at(end.stage)].entering += bytes;
   tree_.add(begin.stage + 1, end.stage - 1, bytes);
 }
@@ -221,6 +226,18 @@ void Timeline::mark(int stage) {
   if (stages_[at(stage)].is_dirty) return;
   stages_[at(stage)].is_dirty = true;
   dirty_.push_back(stage);
+}
+
+// What happens in a slot has changed: its effect is to be found again.
+void Timeline::mark(Slot slot) {
+  Stage& stage = stages_[at(slot.stage)];
+  mark(slot.stage);
+  if (slot.node == slot.stage) {
+    stage.own.rise = unknown;
+    return;
+  }
+  auto [first, last] = std::ranges::equal_range(stage.items, slot.node, {}, &Item::at);
+  for (auto item = first; item != last; ++item) stage.effects[at(item - stage.items.begin())].rise = unknown;
 }
 
 void Timeline::flush() {
@@ -234,55 +251,49 @@ void Timeline::flush() {
   dirty_.clear();
 }
 
-// Memory within a stage while it is scanned, spanning lives left out.
-struct Timeline::Local {
-  std::int64_t now = 0, highest = 0;
-  Slot where;
-  void reach(std::int64_t bytes, Slot slot) {
-    if (bytes <= highest) return;
-    highest = bytes;
-    where = slot;
+// The most memory within a stage, spanning lives left out.
+std::int64_t Timeline::scan(int stage, Slot* where) {
+  Stage& scanned = stages_[at(stage)];
+  std::int64_t now = scanned.entering, highest = now;
+  int highest_at = scanned.items.empty() ? stage : scanned.items.front().at;
+  auto pass = [&](const Effect& effect, int node) {
+    if (now + effect.rise > highest) {
+      highest = now + effect.rise;
+      highest_at = node;
+    }
+    now += effect.net;
+  };
+  for (std::size_t i = 0; i < scanned.items.size(); ++i) {
+    const Item& item = scanned.items[i];
+    Effect& effect = scanned.effects[i];
+    if (effect.rise == unknown)
+      effect = item.kind == Event::Kind::run ? effect_of_run(item.id, stage) : effect_of_return(item, stage);
+    pass(effect, item.at);
   }
-};
-
-std::int64_t Timeline::scan(int stage, Slot* where) const {
-  const Stage& scanned = stages_[at(stage)];
-  Local local;
-  local.now = local.highest = scanned.entering;
-  local.where = {stage, scanned.items.empty() ? stage : scanned.items.front().at};
-  for (const Item& item : scanned.items) {
-    if (item.kind == Event::Kind::run)
-      scan_run(item.id, stage, local);
-    else
-      scan_return(item, stage, local);
+  if (stage < model_.node_count()) {
+    if (scanned.own.rise == unknown) scanned.own = effect_of_run(stage, stage);
+    pass(scanned.own, stage);
   }
-  if (stage < model_.node_count()) scan_run(stage, stage, local);
-  if (where) *where = local.where;
-  return local.highest;
+  if (where) *where = {stage, highest_at};
+  return highest;
 }
 
-void Timeline::scan_run(int node, int stage, Local& local) const {
+Timeline::Effect Timeline::effect_of_run(int node, int stage) const {
   Slot slot{stage, node};
   const Model::Node& run = model_.node(node);
   std::int64_t made = 0, dying = 0, departing = 0;
-  for (int v : model_.inputs[node]) {
+  auto end_life = [&](int v, std::size_t k) {
     const std::vector<Make>& makes = makes_[at(v)];
-    std::size_t k = make_at(v, slot);
-    if (makes[k].end != slot) continue;
+    if (makes[k].end != slot) return;
     dying += model_.value(v).bytes;
     if (k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed)
       departing += model_.value(v).compressed_bytes;
-  }
+  };
+  for (int v : model_.inputs[node]) end_life(v, make_at(v, slot));
   std::int64_t taken_over = 0;
   for (int v = run.first_value; v < run.first_value + run.value_count; ++v) {
-    const std::vector<Make>& makes = makes_[at(v)];
-    std::size_t k = make_at(v, {stage, node + 1});
     made += model_.value(v).bytes;
-    if (makes[k].end == slot) {
-      dying += model_.value(v).bytes;
-      if (k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed)
-        departing += model_.value(v).compressed_bytes;
-    }
+    end_life(v, make_at(v, {stage, node + 1}));
     int over = model_.value(v).takes_over;
     if (over < 0) continue;
     bool taken_before = false;
@@ -291,22 +302,21 @@ void Timeline::scan_run(int node, int stage, Local& local) const {
     bool departs = life + 1 < makes_[at(over)].size() && makes_[at(over)][life + 1].kind != Event::Kind::run;
     if (!taken_before && !departs && makes_[at(over)][life].end == slot) taken_over += model_.value(v).bytes;
   }
-  local.now += departing;
-  local.reach(local.now + made + run.scratch - taken_over, slot);
-  local.now += made - dying;
+  return {departing + made + run.scratch - taken_over, departing + made - dying};
 }
 
-void Timeline::scan_return(const Item& item, int stage, Local& local) const {
+Timeline::Effect Timeline::effect_of_return(const Item& item, int stage) const {
   Slot slot{stage, item.at};
   const Model::Value& value = model_.value(item.id);
   const std::vector<Make>& makes = makes_[at(item.id)];
   std::size_t k = make_at(item.id, {stage, item.at + 1});
-  local.now += value.bytes;
+  std::int64_t rise = value.bytes;
   bool departs = makes[k].end == slot && k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed;
-  if (departs) local.now += value.compressed_bytes;
-  local.reach(local.now, slot);
-  if (item.kind == Event::Kind::compressed) local.now -= value.compressed_bytes;
-  if (makes[k].end == slot) local.now -= value.bytes;
+  if (departs) rise += value.compressed_bytes;
+  std::int64_t net = rise;
+  if (item.kind == Event::Kind::compressed) net -= value.compressed_bytes;
+  if (makes[k].end == slot) net -= value.bytes;
+  return {rise, net};
 }
 
 // The last make of a value before a slot.
@@ -330,9 +340,8 @@ Slot Timeline::next_use(int value, Slot slot) const {
   Slot best = model_.value(value).is_output ? Slot{n, n} : Slot{n + 1, 0};
   for (int reader : model_.readers[value]) {
     const std::vector<int>& runs = runs_[at(reader)];
-    std::size_t k = 0;
-    while (k < runs.size() && Slot{runs[k], reader} <= slot) ++k;
-    if (k < runs.size()) best = std::min(best, Slot{runs[k], reader});
+    auto next = std::lower_bound(runs.begin(), runs.end(), reader > slot.node ? slot.stage : slot.stage + 1);
+    if (next != runs.end()) best = std::min(best, Slot{*next, reader});
   }
   return best;
 }

@@ -7,11 +7,13 @@
 // they are made to their last use before they are made again, so only memory and cost change.
 //
 // Memory is a PeakTree over stages: lives that span a whole stage are added to its range, and within the stages where
-// lives begin or end a short scan finds the local maximum.
+// lives begin or end a short scan finds the local maximum. What each item does to the memory of its stage is kept until
+// a life begins or ends there.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -108,10 +110,19 @@ class Timeline {
     Slot end{};
     Slot gap{};  // of a compressed one: from where its compressed form is in memory
   };
+  // Of what runs or returns, on the memory of its stage: how far it rises meanwhile, and by how much it has changed
+  // afterwards.
+  struct Effect {
+    std::int64_t rise = unknown;
+    std::int64_t net = 0;
+  };
+  static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
   struct Stage {
     std::vector<Item> items;
-    std::int64_t entering = 0;  // bytes of lives that began earlier and end here
-    std::int64_t local = 0;     // what the tree holds for this stage
+    std::vector<Effect> effects;  // of the items
+    Effect own;                   // of the node that runs for the first time
+    std::int64_t entering = 0;    // bytes of lives that began earlier and end here
+    std::int64_t local = 0;       // what the tree holds for this stage
     bool is_dirty = false;
   };
   struct Change {
@@ -125,17 +136,17 @@ class Timeline {
   void prune_node(int node);
   void add_make(int value, int stage, Event::Kind kind);
   void erase_make(int value, int stage);
-  void refresh(int value);
+  void refresh(int value, int stage);
   Slot end_of(int value, std::size_t make) const;
   void apply(int value, const Make& make, int sign);
   void apply_interval(Slot begin, Slot end, std::int64_t bytes);
   void mark(int stage);
+  void mark(Slot slot);
   void flush();
-  std::int64_t scan(int stage, Slot* where) const;
+  std::int64_t scan(int stage, Slot* where);
   std::size_t make_at(int value, Slot slot) const;
-  struct Local;
-  void scan_run(int node, int stage, Local& local) const;
-  void scan_return(const Item& item, int stage, Local& local) const;
+  Effect effect_of_run(int node, int stage) const;
+  Effect effect_of_return(const Item& item, int stage) const;
 
   const Model& model_;
   std::vector<std::vector<int>> runs_;    // of each node: stages, ascending, the first being its own
