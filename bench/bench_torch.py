@@ -35,7 +35,7 @@ def main():
     parser.add_argument("reprise")
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     print(f"{'model':10} {'PyTorch':8} {'theirs s':>9} {'ours s':>9} {'time':>6} {'theirs MiB':>11} {'ours MiB':>9} {'memory':>7}")
     ratios = {}
     for model in options.models:
