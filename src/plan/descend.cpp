@@ -47,7 +47,7 @@ class Descent {
   bool is_over() const { return steps_ > most_steps || attempt_.deadline.is_over(); }
 
   bool go_to(std::int64_t target) {
-    const int tries = model_.node_count() > 5000 ? 3 : 9;
+    const int tries = attempt_.is_large() ? 3 : 9;
     auto over = [this] {
       ++steps_;
       return is_over();

@@ -64,7 +64,7 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
   const Model& model = attempt.model;
   std::vector<Schedule> found;
   auto over = [&attempt] { return attempt.deadline.is_over(); };
-  std::size_t seeds = std::min<std::size_t>(attempt.certificate.seeds.size(), model.node_count() > 5000 ? 1 : 3);
+  std::size_t seeds = std::min<std::size_t>(attempt.certificate.seeds.size(), attempt.is_large() ? 1 : 3);
   for (std::size_t k = 0; k < seeds; ++k) {
     const Certificate::Seed& seed = attempt.certificate.seeds[k];
     Moment moment(model, seed.node, Scope::this_order);
@@ -81,7 +81,7 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
       if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
       if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, model, timeline.events()));
       bool is_dear = timeline.extra_cost() >= attempt.too_dear();
-      if ((fits || is_dear) && model.node_count() > 5000) return found;
+      if ((fits || is_dear) && attempt.is_large()) return found;
     }
   }
   return found;

@@ -178,7 +178,7 @@ class Search {
       if (should_stop()) return;
       bool is_taken =
           take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 40, 4 * model_.node_count()));
-      if (!is_taken && model_.node_count() > 5000) return;  // another takes seconds, and is much like it
+      if (!is_taken && attempt_.is_large()) return;  // another takes seconds, and is much like it
     }
   }
 

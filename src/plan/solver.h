@@ -70,6 +70,8 @@ struct Attempt {
   Attempt beside() const;
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
+  /// Whether a repair takes seconds, so that few are tried.
+  bool is_large() const { return model.node_count() > 5000; }
   /// Extra cost at which a repair is given up: no plan should cost so much, or a far better one is known that costs
   /// `known` extra.
   double too_dear(double known) const;
