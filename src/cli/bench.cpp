@@ -90,7 +90,7 @@ StepOptions planned_options(const BenchCommand& command, const BuiltInModel& mod
     free.compile(model.batch);
     whole = free.arena_bytes() + beside;
   }
-  options.budget = std::max<std::int64_t>(1, parse_bytes(command.budget, whole) - beside);
+  options.budget = std::max<std::int64_t>(0, parse_bytes(command.budget, whole) - beside);
   return options;
 }
 

@@ -18,7 +18,7 @@ struct StepParts {
   Function loss;
   optim::Rule rule;
   std::vector<Trained> trained;
-  nn::Parameter rate{Type{DType::f32, {}}, 0, false};
+  nn::Parameter rate{Type{DType::f64, {}}, 0, false};
   nn::Parameter steps{Type{DType::i64, {}}, 0, false};
 };
 

@@ -94,9 +94,20 @@ const std::vector<Moment>& Session::timeline(std::string_view who) const {
 }
 
 void write_inputs(const Executor& executor, std::span<const Tensor> inputs) {
+  auto place = [&](std::size_t i) { return executor.pinned(executor.program().graph.inputs[i]); };
+  auto is_lost = [&](std::size_t i) {  // as the first of two inputs is that lie in each other's places
+    for (std::size_t earlier = 0; earlier < i; ++earlier)
+      if (inputs[i].bytes() > 0 && inputs[i].data() == place(earlier).data() &&
+          inputs[earlier].data() != inputs[i].data())
+        return true;
+    return false;
+  };
+  std::vector<Tensor> saved;  // empty but for such inputs, so that a step allocates nothing
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (is_lost(i)) saved.resize(inputs.size()), saved[i] = inputs[i].clone();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Tensor place = executor.pinned(executor.program().graph.inputs[i]);
-    if (place.data() != inputs[i].data()) copy(place, inputs[i]);
+    const Tensor& from = saved.empty() || !saved[i].data() ? inputs[i] : saved[i];
+    if (place(i).data() != from.data()) copy(place(i), from);
   }
 }
 

@@ -93,8 +93,8 @@ struct TrainStep::Impl {
   double run(std::span<const Tensor> batch) {
     if (!fits(batch)) choose(types_of(batch));
     Executor& executor = session.executor();
-    double rate = step.rule.rate_at(static_cast<std::int64_t>(step.steps.value().item()));
-    step.rate.value().span<float>()[0] = static_cast<float>(rate);
+    std::int64_t done = static_cast<std::int64_t>(step.steps.value().item());
+    step.rate.value().span<double>()[0] = step.rule.rate_at(done);
     write_inputs(executor, batch);
     try {
       executor.run();

@@ -45,6 +45,7 @@ TEST_F(BenchCommand, NamesTheSmallestBudgetWhenNothingFits) {
   json refusal = json::parse(tool("bench " + small_model + "--budget 100KiB --json 2>/dev/null").output);
   EXPECT_EQ(refusal["feasible"], false);
   EXPECT_TRUE(holds(run.output, refusal["min_budget_bytes"].dump() + " bytes")) << run.output;
+  EXPECT_TRUE(holds(complaint("bench " + small_model + "--budget 0").output, "no schedule fits 0 B: "));
 }
 
 // With times that differ from run to run, and however short the search.

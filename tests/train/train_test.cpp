@@ -304,6 +304,29 @@ TEST(TrainStep, ClippingByNormLimitsTheStep) {
   EXPECT_NEAR(clipped[2], -0.8, 1e-5);
 }
 
+TEST(TrainStep, LearningRatesAreDoubles) {
+  nn::Parameter w(Tensor::scalar(1, DType::f64));
+  TrainStep step([w](const Values& v) -> Values { return {w.in(v[0]) * v[0]}; }, {{"w", w}},
+                 optim::Sgd{{.lr = 0.1}}.rule(), {.measure = false});
+  step(Tensor::scalar(1, DType::f64));
+  EXPECT_EQ(w.value().item(), 1 - 0.1);
+}
+
+TEST(TrainStep, TakesABatchThatLiesInOtherPlacesOfItself) {
+  nn::Parameter w(Tensor{0, 0});
+  auto loss = [w](const Values& v) -> Values { return {sum((w.in(v[0]) + v[0]) * v[1] / v[2])}; };
+  TrainStep step(loss, {{"w", w}}, optim::Sgd{{.lr = 0}}.rule(), {.measure = false});
+  Tensor a{1, 2}, b{3, 5}, c{7, 11};
+  double turned = step(c, a, b), same = step(b, b, b);
+  auto fill = [&] { step(a, b, c); };
+  fill();
+  EXPECT_EQ(step(step.batch(2), step.batch(0), step.batch(1)), turned);
+  fill();
+  EXPECT_EQ(step(step.batch(1), step.batch(1), step.batch(1)), same);
+  fill();
+  EXPECT_EQ(step(c, a, step.batch(1)), turned);
+}
+
 TEST(TrainStep, AnErrorInAStepLeavesItUsable) {
   nn::Embedding table(4, 3, 1);
   TrainStep step =
