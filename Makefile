@@ -75,7 +75,7 @@ fuzz-onnx:
 	  -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/onnx/corpus /usr/share/libonnx-testdata/data/node
 
 bench:
-	@scripts/install-packages bench
+	@scripts/install-packages build
 	@cmake --preset bench >/dev/null
 	@cmake --build --preset bench
 	@ls build/bench/bin/*_bench
