@@ -8,7 +8,7 @@ target_compile_options(reprise_options INTERFACE -Wall -Wextra -Wpedantic $<$<CX
 if(REPRISE_DEV)
   target_compile_options(reprise_options INTERFACE -Werror)
   if(NOT REPRISE_SANITIZE)
-    # The command line, tests, examples and benchmarks compile in less time; what they call is as fast as ever.
+    # The command line, tests and examples compile in less time; what they call is as fast as ever.
     target_compile_options(reprise_options INTERFACE -g1 $<IF:$<BOOL:$<TARGET_PROPERTY:REPRISE_COMPILES_FAST>>,-Og,-O2>)
   endif()
 else()
