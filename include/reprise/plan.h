@@ -338,7 +338,7 @@ struct PlanResult {
 };
 
 /// Finds the cheapest schedule whose layout fits the budget. Not finding one is a result, not an error.
-REPRISE_API PlanResult solve(const Problem& problem, const PlanOptions& options = {});
+REPRISE_API PlanResult solve(const Problem& problem, PlanOptions options = {});
 
 /// The whole trade-off: the best plan for each budget, by ascending budget. Cost never rises and the bound never rises
 /// with the budget. Plans found on the way are used again.

@@ -1,55 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places items in a given order, each in the lowest gap between those already placed that live at the same time.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
 #include "memory/gaps.h"
 #include "memory/solvers.h"
 
 namespace reprise::memory {
 namespace {
 
-/// Placed parts by section: a segment tree whose nodes hold the parts that cover them entirely or in part.
+/// Parts in order of their first sections, under a tree of the latest section by which a placed one ends: an interval
+/// tree that holds a few bytes per part, however long the parts live.
 class Placed {
  public:
-  explicit Placed(int sections) : sections_(sections), covering_(4 * index(sections)), within_(4 * index(sections)) {}
+  explicit Placed(const Instance& instance)
+      : parts_(instance.parts), order_(parts_.size()), rank_(parts_.size()), bottom_(parts_.size()) {
+    std::iota(order_.begin(), order_.end(), 0);
+    std::ranges::stable_sort(order_, {}, [&](int p) { return parts_[index(p)].first; });
+    for (std::size_t k = 0; k < order_.size(); ++k) rank_[index(order_[k])] = static_cast<int>(k);
+    leaves_ = std::bit_ceil(std::max<std::size_t>(1, parts_.size()));
+    latest_.assign(2 * leaves_, 0);
+  }
 
-  void add(const Part& part, std::int64_t bottom) { add(1, 0, sections_, part, {bottom, bottom + part.size}); }
-  /// Appends the blocks of all parts that share a section with [first, last); some twice.
-  void collect(int first, int last, std::vector<Block>& blocks) const { collect(1, 0, sections_, first, last, blocks); }
+  void add(int part, std::int64_t bottom) {
+    std::size_t k = index(rank_[index(part)]);
+    bottom_[k] = bottom;
+    for (std::size_t node = leaves_ + k; node > 0; node /= 2)
+      latest_[node] = std::max(latest_[node], parts_[index(part)].last);
+  }
+  /// Appends the blocks of all placed parts that share a section with [first, last).
+  void collect(int first, int last, std::vector<Block>& blocks) const {
+    auto starts_before = [&](int p) { return parts_[index(p)].first < last; };
+    auto end = std::ranges::partition_point(order_, starts_before) - order_.begin();
+    collect(1, 0, leaves_, first, static_cast<std::size_t>(end), blocks);
+  }
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  void add(std::size_t node, int from, int to, const Part& part, Block block) {
-    if (part.last <= from || to <= part.first) return;
-    if (part.first <= from && to <= part.last) {
-      covering_[node].push_back(block);
+  // Of the parts [from, to) below a node those before `end` that are not over by section `first`.
+  void collect(std::size_t node, std::size_t from, std::size_t to, int first, std::size_t end,
+               std::vector<Block>& blocks) const {
+    if (from >= end || latest_[node] <= first) return;
+    if (to - from == 1) {
+      blocks.push_back({bottom_[from], bottom_[from] + parts_[index(order_[from])].size});
       return;
     }
-    within_[node].push_back(block);
-    int middle = (from + to) / 2;
-    add(2 * node, from, middle, part, block);
-    add(2 * node + 1, middle, to, part, block);
-  }
-  void collect(std::size_t node, int from, int to, int first, int last, std::vector<Block>& blocks) const {
-    if (last <= from || to <= first) return;
-    blocks.insert(blocks.end(), covering_[node].begin(), covering_[node].end());
-    if (first <= from && to <= last) {
-      blocks.insert(blocks.end(), within_[node].begin(), within_[node].end());
-      return;
-    }
-    int middle = (from + to) / 2;
-    collect(2 * node, from, middle, first, last, blocks);
-    collect(2 * node + 1, middle, to, first, last, blocks);
+    std::size_t middle = (from + to) / 2;
+    collect(2 * node, from, middle, first, end, blocks);
+    collect(2 * node + 1, middle, to, first, end, blocks);
   }
 
-  int sections_;
-  std::vector<std::vector<Block>> covering_, within_;
+  std::span<const Part> parts_;
+  std::vector<int> order_, rank_;     // the parts by first section, and each part's place there
+  std::vector<std::int64_t> bottom_;  // in that order
+  std::size_t leaves_;
+  std::vector<int> latest_;  // of the placed parts below a node, the latest last section; 0 if there are none
 };
 
 class FirstFit {
  public:
-  explicit FirstFit(const Instance& instance) : in_(instance), placed_(instance.sections) {}
+  explicit FirstFit(const Instance& instance) : in_(instance), placed_(instance) {}
 
   void put(const Item& item, std::int64_t offset) {
-    for (const Part& part : in_.parts_of(item)) placed_.add(part, offset);
+    for (int part = item.first_part; part < item.last_part; ++part) placed_.add(part, offset);
   }
   std::int64_t lowest_gap_for(const Item& item, Work& work) {
     forbidden_.clear();

@@ -3,6 +3,7 @@
 #include "memory/instance.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace reprise::memory {
 namespace {
@@ -17,12 +18,12 @@ std::size_t buffers_in(std::span<const Row> rows) {
 /// the live set is maximal, and what holds there holds at every other moment.
 class SectionClock {
  public:
-  SectionClock(std::span<const Buffer> buffers, std::span<const Row> rows) {
+  SectionClock(std::span<const Lifetime> lifetimes, std::span<const Row> rows) {
     std::vector<std::int64_t> starts, ends;
     starts.reserve(buffers_in(rows));
     ends.reserve(buffers_in(rows));
     for (const Row& row : rows)
-      for (std::size_t i : row) starts.push_back(buffers[i].lower), ends.push_back(buffers[i].upper);
+      for (std::size_t i : row) starts.push_back(lifetimes[i].lower), ends.push_back(lifetimes[i].upper);
     std::ranges::sort(starts);
     std::ranges::sort(ends);
     auto start = starts.begin();
@@ -75,13 +76,23 @@ std::int64_t height_of(const Instance& instance, const Placement& placement) {
   return height;
 }
 
-std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint32_t>& listed) {
-  const auto count = static_cast<std::uint32_t>(buffers.size());
+std::vector<Lifetime> lifetimes_of(std::span<const Buffer> buffers) {
+  std::vector<Lifetime> lifetimes;
+  lifetimes.reserve(buffers.size());
+  for (const Buffer& b : buffers)
+    lifetimes.push_back({b.lower, b.upper, b.size,
+                         b.takes_over ? static_cast<std::uint32_t>(*b.takes_over) : Lifetime::nothing,
+                         static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(b.alignment)))});
+  return lifetimes;
+}
+
+std::vector<Row> rows_of(std::span<const Lifetime> lifetimes, std::vector<std::uint32_t>& listed) {
+  const auto count = static_cast<std::uint32_t>(lifetimes.size());
   std::vector<std::uint32_t> next(count, count);
   std::size_t row_count = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (buffers[i].takes_over)
-      next[*buffers[i].takes_over] = i;
+    if (lifetimes[i].takes_over != Lifetime::nothing)
+      next[lifetimes[i].takes_over] = i;
     else
       ++row_count;
   }
@@ -90,7 +101,7 @@ std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint3
   std::vector<Row> rows;
   rows.reserve(row_count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (buffers[i].takes_over) continue;
+    if (lifetimes[i].takes_over != Lifetime::nothing) continue;
     std::size_t first = listed.size();
     for (std::uint32_t j = i; j < count; j = next[j]) listed.push_back(j);
     rows.emplace_back(listed.data() + first, listed.size() - first);
@@ -98,34 +109,34 @@ std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint3
   return rows;
 }
 
-std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Buffer> buffers, std::vector<Row> rows) {
-  std::ranges::stable_sort(rows, {}, [&](const Row& row) { return buffers[row.front()].lower; });
+std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Lifetime> lifetimes, std::vector<Row> rows) {
+  std::ranges::stable_sort(rows, {}, [&](const Row& row) { return lifetimes[row.front()].lower; });
   std::vector<std::vector<Row>> groups;
   std::int64_t busy_until = 0;
   for (Row row : rows) {
-    if (groups.empty() || buffers[row.front()].lower >= busy_until) groups.emplace_back();
-    std::int64_t end = buffers[row.back()].upper;
+    if (groups.empty() || lifetimes[row.front()].lower >= busy_until) groups.emplace_back();
+    std::int64_t end = lifetimes[row.back()].upper;
     busy_until = groups.back().empty() ? end : std::max(busy_until, end);
     groups.back().push_back(row);
   }
   return groups;
 }
 
-Instance make_instance(std::span<const Buffer> buffers, std::span<const Row> rows, std::int64_t unit) {
-  SectionClock clock(buffers, rows);
+Instance make_instance(std::span<const Lifetime> lifetimes, std::span<const Row> rows, std::int64_t unit) {
+  SectionClock clock(lifetimes, rows);
   Instance instance{.sections = clock.sections(), .unit = unit};
   instance.items.reserve(rows.size());
   instance.parts.reserve(buffers_in(rows));
   for (const Row& row : rows) {
-    Item item{.first = clock.over_by(buffers[row.front()].lower),
-              .last = clock.over_by(buffers[row.back()].upper),
+    Item item{.first = clock.over_by(lifetimes[row.front()].lower),
+              .last = clock.over_by(lifetimes[row.back()].upper),
               .first_part = static_cast<int>(instance.parts.size()),
               .alignment = unit};
     for (std::size_t i : row) {
-      const Buffer& b = buffers[i];
+      const Lifetime& b = lifetimes[i];
       instance.parts.push_back({clock.over_by(b.lower), clock.over_by(b.upper), align_up(b.size, unit), b.size});
       item.height = std::max(item.height, b.size);
-      item.alignment = std::max(item.alignment, b.alignment);
+      item.alignment = std::max(item.alignment, b.alignment());
     }
     item.last_part = static_cast<int>(instance.parts.size());
     instance.items.push_back(item);

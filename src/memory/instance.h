@@ -52,18 +52,31 @@ inline std::int64_t align_up(std::int64_t offset, std::int64_t alignment) {
   return (offset + alignment - 1) & -alignment;
 }
 
-/// An item before time is cut into sections: the buffers it is made of, in order of time. They are listed elsewhere,
+/// A buffer without its name, in less than half the room: a long network's schedule has tens of thousands.
+struct Lifetime {
+  static constexpr std::uint32_t nothing = static_cast<std::uint32_t>(-1);
+  std::int64_t lower = 0, upper = 0;  // live during [lower, upper)
+  std::int64_t size = 0;
+  std::uint32_t takes_over = nothing;  // the one whose place it takes
+  std::uint8_t alignment_bits = 0;     // its alignment is 2 to the power of this
+
+  std::int64_t alignment() const { return std::int64_t{1} << alignment_bits; }
+};
+
+std::vector<Lifetime> lifetimes_of(std::span<const Buffer> buffers);
+
+/// An item before time is cut into sections: the lifetimes it is made of, in order of time. They are listed elsewhere,
 /// row after row.
 using Row = std::span<const std::uint32_t>;
 
-/// The rows that buffers form by taking over each other's place; a buffer that does not is a row of its own. `listed`
+/// The rows that lifetimes form by taking over each other's place; one that does not is a row of its own. `listed`
 /// must live as long as they do.
-std::vector<Row> rows_of(std::span<const Buffer> buffers, std::vector<std::uint32_t>& listed);
+std::vector<Row> rows_of(std::span<const Lifetime> lifetimes, std::vector<std::uint32_t>& listed);
 
 /// Groups of rows between which there is a moment when nothing is live, in order of time.
-std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Buffer> buffers, std::vector<Row> rows);
+std::vector<std::vector<Row>> split_at_idle_moments(std::span<const Lifetime> lifetimes, std::vector<Row> rows);
 
 /// Items are in the order of `rows`; every offset will be a multiple of `unit`.
-Instance make_instance(std::span<const Buffer> buffers, std::span<const Row> rows, std::int64_t unit);
+Instance make_instance(std::span<const Lifetime> lifetimes, std::span<const Row> rows, std::int64_t unit);
 
 }  // namespace reprise::memory

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "memory/pack.h"
 #include "memory/portfolio.h"
 #include "memory/solvers.h"
 
@@ -15,23 +16,26 @@ namespace {
 
 using namespace memory;
 
-void check_options(std::span<const Buffer> buffers, const PackOptions& options) {
+void check_options(std::span<const Lifetime> lifetimes, const PackOptions& options) {
   if (options.alignment <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(options.alignment)))
     fail("[pack] alignment {} is not a power of two", options.alignment);
   if (options.capacity && *options.capacity < 0) fail("[pack] capacity {} is negative", *options.capacity);
   if (options.work_limit < 0) fail("[pack] work limit {} is negative", options.work_limit);
   if (!(options.time_limit_seconds >= 0)) fail("[pack] time limit {} is not 0 or more", options.time_limit_seconds);
-  std::int64_t padding = 0, sum = 0;
-  for (const Buffer& b : buffers) sum += b.size + b.alignment;  // cannot overflow: see check_buffers
-  if (__builtin_mul_overflow(options.alignment, static_cast<std::int64_t>(buffers.size()), &padding) ||
-      __builtin_add_overflow(sum, padding, &sum) || sum > std::numeric_limits<std::int64_t>::max() / 2)
-    fail("[pack] sizes aligned to {} sum up to more than 2^62 bytes", options.alignment);
+  std::int64_t sum = 0;
+  for (const Lifetime& b : lifetimes) {
+    std::int64_t padding = 0;
+    if (__builtin_add_overflow(b.alignment(), options.alignment, &padding) ||
+        __builtin_add_overflow(sum, padding, &sum) || __builtin_add_overflow(sum, b.size, &sum) ||
+        sum > std::numeric_limits<std::int64_t>::max() / 2)
+      fail("[pack] sizes aligned to {} sum up to more than 2^62 bytes", options.alignment);
+  }
 }
 
 /// The least alignment of all: what divides every offset.
-std::int64_t unit_of(std::span<const Buffer> buffers, const PackOptions& options) {
-  auto least = std::ranges::min_element(buffers, {}, &Buffer::alignment);
-  return least == buffers.end() ? options.alignment : std::max(least->alignment, options.alignment);
+std::int64_t unit_of(std::span<const Lifetime> lifetimes, const PackOptions& options) {
+  auto least = std::ranges::min_element(lifetimes, {}, &Lifetime::alignment_bits);
+  return least == lifetimes.end() ? options.alignment : std::max(least->alignment(), options.alignment);
 }
 
 struct Group {
@@ -39,14 +43,14 @@ struct Group {
   Instance instance;
 };
 
-std::vector<Group> groups_of(std::span<const Buffer> buffers, const PackOptions& options,
+std::vector<Group> groups_of(std::span<const Lifetime> lifetimes, const PackOptions& options,
                              std::vector<std::uint32_t>& listed) {
-  std::vector<Row> rows = rows_of(buffers, listed);
-  std::erase_if(rows, [&](const Row& row) { return buffers[row.front()].size == 0; });
-  const std::int64_t unit = unit_of(buffers, options);
+  std::vector<Row> rows = rows_of(lifetimes, listed);
+  std::erase_if(rows, [&](const Row& row) { return lifetimes[row.front()].size == 0; });
+  const std::int64_t unit = unit_of(lifetimes, options);
   std::vector<Group> groups;
-  for (auto& part : split_at_idle_moments(buffers, std::move(rows))) {
-    Instance instance = make_instance(buffers, part, unit);
+  for (auto& part : split_at_idle_moments(lifetimes, std::move(rows))) {
+    Instance instance = make_instance(lifetimes, part, unit);
     groups.push_back({std::move(part), std::move(instance)});
   }
   std::ranges::stable_sort(groups, std::greater<>{}, [](const Group& g) { return g.instance.lower_bound; });
@@ -83,30 +87,40 @@ std::string why_not(std::span<const Buffer> buffers, const PackResult& r, std::i
 
 std::int64_t largest_live_sum(std::span<const Buffer> buffers) { return fullest_moment(buffers).second; }
 
-PackResult pack(std::span<const Buffer> buffers, const PackOptions& options) {
-  check_buffers(buffers);
-  check_options(buffers, options);
+namespace memory {
+
+Packed pack(std::span<const Lifetime> lifetimes, const PackOptions& options) {
+  check_options(lifetimes, options);
   Work work(options.work_limit, options.time_limit_seconds);
   std::vector<std::uint32_t> listed;  // what the groups' rows look at
-  std::vector<Group> groups = groups_of(buffers, options, listed);
-  PackResult result{.layout = {.offsets = std::vector<std::int64_t>(buffers.size())}, .algorithm = "none needed"};
-  std::int64_t refuted = -1;
+  std::vector<Group> groups = groups_of(lifetimes, options, listed);
+  Packed packed{
+      .result = {.layout = {.offsets = std::vector<std::int64_t>(lifetimes.size())}, .algorithm = "none needed"}};
+  PackResult& result = packed.result;
   if (!groups.empty()) result.lower_bound = groups.front().instance.lower_bound;
   for (const Group& group : groups) {
     Goal goal{std::max(options.capacity.value_or(result.lower_bound), result.height), options.capacity.has_value()};
-    GroupResult solved = solve_group(buffers, group.rows, group.instance, goal, options.seed, work);
-    refuted = std::max(refuted, solved.refuted);
+    GroupResult solved = solve_group(lifetimes, group.rows, group.instance, goal, options.seed, work);
+    packed.refuted = std::max(packed.refuted, solved.refuted);
     if (solved.height > result.height) result.height = solved.height, result.algorithm = solved.algorithm;
     for (std::size_t i = 0; i < group.rows.size(); ++i)
       for (std::size_t b : group.rows[i]) result.layout.offsets[b] = solved.placement[i];
   }
   result.layout.height = result.height;
-  result.proven_optimal = result.height <= refuted + 1;
+  result.proven_optimal = result.height <= packed.refuted + 1;
   result.fits = !options.capacity || result.height <= *options.capacity;
-  if (!result.fits) result.why = why_not(buffers, result, *options.capacity, refuted >= *options.capacity);
   result.work = work.used();
   result.seconds = work.seconds();
-  return result;
+  return packed;
+}
+
+}  // namespace memory
+
+PackResult pack(std::span<const Buffer> buffers, const PackOptions& options) {
+  check_buffers(buffers);
+  auto [result, refuted] = memory::pack(lifetimes_of(buffers), options);
+  if (!result.fits) result.why = why_not(buffers, result, *options.capacity, refuted >= *options.capacity);
+  return std::move(result);
 }
 
 }  // namespace reprise

@@ -55,14 +55,15 @@ struct Reduced {
   Instance instance;
   std::vector<int> kept, aside;  // items of the whole instance; `aside` in the order to insert them
 
-  Reduced(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& whole, std::vector<int> without)
+  Reduced(std::span<const Lifetime> lifetimes, std::span<const Row> rows, const Instance& whole,
+          std::vector<int> without)
       : aside(std::move(without)) {
     std::vector<bool> is_aside(whole.items.size());
     for (int i : aside) is_aside[static_cast<std::size_t>(i)] = true;
     std::vector<Row> kept_rows;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!is_aside[i]) kept.push_back(static_cast<int>(i)), kept_rows.push_back(rows[i]);
-    instance = make_instance(buffers, kept_rows, whole.unit);
+    instance = make_instance(lifetimes, kept_rows, whole.unit);
   }
   Placement restrict(const Placement& whole) const {
     Placement placement;
@@ -84,13 +85,13 @@ class Portfolio {
     best_.refuted = instance.lower_bound - 1;
   }
 
-  GroupResult run(std::span<const Buffer> buffers, std::span<const Row> rows) {
+  GroupResult run(std::span<const Lifetime> lifetimes, std::span<const Row> rows) {
     construct();
     if (is_done() || work_.is_over()) return best_;
     std::vector<int> last = postponable(in_, in_.lower_bound);
     std::ranges::reverse(last);
-    Reduced coarse(buffers, rows, in_, small_items(in_, in_.lower_bound / 500));
-    improve(Reduced(buffers, rows, in_, std::move(last)), coarse);
+    Reduced coarse(lifetimes, rows, in_, small_items(in_, in_.lower_bound / 500));
+    improve(Reduced(lifetimes, rows, in_, std::move(last)), coarse);
     return best_;
   }
 
@@ -195,9 +196,9 @@ class Portfolio {
 
 }  // namespace
 
-GroupResult solve_group(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& instance,
+GroupResult solve_group(std::span<const Lifetime> lifetimes, std::span<const Row> rows, const Instance& instance,
                         const Goal& goal, std::uint64_t seed, Work& work) {
-  return Portfolio(instance, goal, seed, work).run(buffers, rows);
+  return Portfolio(instance, goal, seed, work).run(lifetimes, rows);
 }
 
 }  // namespace reprise::memory

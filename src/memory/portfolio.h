@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the algorithms on one group of buffers and keeps the lowest placement.
+// Runs the algorithms on one group of lifetimes and keeps the lowest placement.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct GroupResult {
   std::int64_t refuted = -1;  // no placement of this height or lower exists
 };
 
-GroupResult solve_group(std::span<const Buffer> buffers, std::span<const Row> rows, const Instance& instance,
+GroupResult solve_group(std::span<const Lifetime> lifetimes, std::span<const Row> rows, const Instance& instance,
                         const Goal& goal, std::uint64_t seed, Work& work);
 
 }  // namespace reprise::memory

@@ -115,8 +115,8 @@ void Annealer::ruin_value() {
   if (!pick_item(item, stage)) return;
   if (item.kind != Event::Kind::run) return timeline_.remove(item, stage);
   auto remove_all = [&](int node) {
-    while (timeline_.stages_of(node).size() > 1)
-      timeline_.remove(timeline_.run_of(node), timeline_.stages_of(node).back());
+    while (!timeline_.reruns_of(node).empty())
+      timeline_.remove(timeline_.run_of(node), timeline_.reruns_of(node).back());
   };
   remove_all(item.id);
   if (random_.chance(0.5)) {
@@ -139,8 +139,10 @@ void Annealer::relocate() {
     auto inputs = model_.inputs[item.id];
     if (inputs.empty()) return;
     int input = inputs[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(inputs.size())))];
-    auto stages = timeline_.stages_of(model_.value(input).node);
-    target = stages[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(stages.size())))];
+    const int maker = model_.value(input).node;
+    auto again = timeline_.reruns_of(maker);
+    auto chosen = static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(again.size()) + 1));
+    target = chosen == 0 ? maker : again[chosen - 1];
   }
   timeline_.remove(item, stage);
   if (target >= 0 && target < timeline_.stage_count() && timeline_.can_insert(item, target))
@@ -163,13 +165,10 @@ void Annealer::drop_something() {
 
 void Annealer::keep_instead(std::int64_t budget, int tries) {
   if (tries >= timeline_.item_count()) {
-    scratch_.clear();
-    for (int t = 0; t < timeline_.stage_count(); ++t) {
-      for (const Item& item : timeline_.items(t)) scratch_.push_back({item, t});
-    }
+    Items all = items_of(timeline_);
     auto dearer = [&](const auto& a, const auto& b) { return timeline_.cost_of(a.first) > timeline_.cost_of(b.first); };
-    std::stable_sort(scratch_.begin(), scratch_.end(), dearer);
-    for (auto& [item, stage] : scratch_) try_to_keep(item, stage, budget);
+    std::stable_sort(all.begin(), all.end(), dearer);
+    for (auto& [item, stage] : all) try_to_keep(item, stage, budget);
     return;
   }
   for (; tries > 0; --tries) {
@@ -206,10 +205,7 @@ bool Annealer::cannot_stay(const Item& item, int stage, std::int64_t budget) {
 
 void Annealer::remember() {
   best_cost_ = timeline_.extra_cost();
-  best_.clear();
-  for (int t = 0; t < timeline_.stage_count(); ++t) {
-    for (const Item& item : timeline_.items(t)) best_.push_back({item, t});
-  }
+  best_ = items_of(timeline_);
 }
 
 void Annealer::restore() {

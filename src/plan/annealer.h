@@ -49,7 +49,7 @@ class Annealer {
   const Model& model_;
   Random random_;
   Shaver shaver_;
-  std::vector<std::pair<Item, int>> best_, scratch_;
+  Items best_, scratch_;
   double best_cost_ = 0;
 };
 

@@ -368,10 +368,10 @@ Fitted write(const Problem& problem, const Model& model, const Fitter& fitter) {
     events.push_back({Event::Kind::run, fitter.node_at(p)});
   Fitted fitted{.schedule = to_schedule(problem, model, events)};
   Rows rows(model, fitted.schedule);
-  fitted.placed.layout = lives(problem, fitted.schedule);
-  for (Placement& row : fitted.placed.layout) {
-    row.offset = fitter.offset(fitter.life_of(fitter.sequence()[at(rows.position(row))], rows.value(row)));
-    fitted.placed.bytes = std::max(fitted.placed.bytes, row.offset + row.bytes);
+  for (const Placement& row : lives(problem, fitted.schedule)) {
+    std::int64_t offset = fitter.offset(fitter.life_of(fitter.sequence()[at(rows.position(row))], rows.value(row)));
+    fitted.placed.offsets.push_back(offset);
+    fitted.placed.bytes = std::max(fitted.placed.bytes, offset + row.bytes);
   }
   fitted.placed.bytes += problem.resident_bytes();
   return fitted;
@@ -382,13 +382,10 @@ Fitted write(const Problem& problem, const Model& model, const Fitter& fitter) {
 std::optional<Fitted> fit(const Problem& problem, const Model& model, const Schedule& schedule, const Placed& placed,
                           const FitLimits& limits) {
   if (!is_plain(problem, schedule)) return {};
-  auto life = [](Placement row) { return row.offset = 0, row; };
-  if (!std::ranges::equal(lives(problem, schedule), placed.layout, {}, life, life))
-    fail("[internal] the layout to start from is one of another schedule");
   Rows rows(model, schedule);
   Fitter fitter(model, rows.runs, limits);
   std::vector<std::int64_t> offsets(at(fitter.life_count()), 0);
-  for (const Placement& row : placed.layout)
+  for (const Placement& row : layout_of(problem, schedule, placed.offsets))
     offsets[at(fitter.life_of(rows.position(row), rows.value(row)))] = row.offset;
   if (!fitter.run(std::move(offsets))) return {};
   return write(problem, model, fitter);

@@ -58,33 +58,51 @@ class Walk {
   std::vector<char> is_there_, form_;
 };
 
+// The choice as a schedule, repaired if that can be done.
+struct Cut {
+  std::vector<Event> events;  // none if it is not valid
+  bool is_done = false;       // it fits, or costs too much by far
+};
+
+Cut walked(const Attempt& attempt, int node, const Moment::Choice& choice) {
+  Timeline timeline(attempt.model);
+  Walk(timeline, node, choice);
+  timeline.commit();
+  Random random(attempt.options.seed);
+  Shaver shaver(timeline, random);
+  int steps = 2 * attempt.model.node_count() + 100;
+  bool fits = shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, attempt.too_dear(),
+                             [&attempt] { return attempt.deadline.is_over(); }});
+  if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
+  bool is_dear = timeline.extra_cost() >= attempt.too_dear();
+  return {timeline.is_valid() ? timeline.events() : std::vector<Event>{}, fits || is_dear};
+}
+
 }  // namespace
 
-std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
-  const Model& model = attempt.model;
-  std::vector<Schedule> found;
-  auto over = [&attempt] { return attempt.deadline.is_over(); };
+// One at a time, and without what the one before took to make: those of long networks are large.
+void each_min_cut(const Attempt& attempt, const std::function<bool(SharedSchedule)>& take) {
   std::size_t seeds = std::min<std::size_t>(attempt.certificate.seeds.size(), attempt.is_large() ? 1 : 3);
   for (std::size_t k = 0; k < seeds; ++k) {
     const Certificate::Seed& seed = attempt.certificate.seeds[k];
-    Moment moment(model, seed.node, Scope::this_order);
     for (double factor : {1.0, 1.1, 1.3, 1.7, 2.5}) {
-      if (attempt.deadline.is_over()) return found;
-      Moment::Choice choice = factor == 1 ? seed.bound.fitting : moment.choose(seed.bound.price * factor);
-      Timeline timeline(model);
-      Walk(timeline, seed.node, choice);
-      Random random(attempt.options.seed);
-      Shaver shaver(timeline, random);
-      int steps = 2 * model.node_count() + 100;
-      bool fits =
-          shaver.repair({attempt.options.budget, attempt.certificate.price, 0, steps, attempt.too_dear(), over});
-      if (fits) Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
-      if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, model, timeline.events()));
-      bool is_dear = timeline.extra_cost() >= attempt.too_dear();
-      if ((fits || is_dear) && attempt.is_large()) return found;
+      if (attempt.deadline.is_over()) return;
+      auto choose = [&] {
+        return Moment(attempt.model, seed.node, Scope::this_order).choose(seed.bound.price * factor);
+      };
+      Cut cut = walked(attempt, seed.node, factor == 1 ? seed.bound.fitting : choose());
+      if (!cut.events.empty() && !take(attempt.written(cut.events))) return;
+      if (cut.is_done && attempt.is_large()) return;
     }
   }
-  return found;
+}
+
+std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
+  each_min_cut(attempt, [&](SharedSchedule schedule) {
+    attempt.report(std::move(schedule));
+    return true;
+  });
+  return {};
 }
 
 std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop) {

@@ -49,9 +49,8 @@ class Builder {
     added.first_value = value_of_[at(node.first_value)];
     added.value_count = node.value_count;
     added.original = original;
-    bool once = node.never_recompute || node.pinned;
-    for (int k = 0; k < node.value_count; ++k) once |= problem_.value(node.first_value + k).keep;
-    added.rerun_cost = added.least_rerun_cost = once ? forbidden : node.cost;
+    added.is_single = node.never_recompute || node.pinned;
+    for (int k = 0; k < node.value_count; ++k) added.is_single |= problem_.value(node.first_value + k).keep;
     model_.base_cost += node.cost;
     model_.nodes.push_back(added);
   }
@@ -74,12 +73,17 @@ class Builder {
     }
     int taken = value.in_place_of;
     if (taken >= 0 && !problem_.node(problem_.value(taken).node).pinned) added.takes_over = value_of_[at(taken)];
-    if (value.keep) return;
-    if (const auto& form = problem_.compression(original)) {
-      added.compressed_bytes = form->bytes;
-      added.compress_cost = form->encode_cost + form->decode_cost;
+    const auto& compression = problem_.compression(original);
+    const auto& paging = problem_.paging(original);
+    if (value.keep || (!compression && !paging)) return;
+    Model::Forms forms;
+    if (compression) {
+      forms.compressed_bytes = compression->bytes;
+      forms.compress_cost = compression->encode_cost + compression->decode_cost;
     }
-    if (const auto& paging = problem_.paging(original)) added.page_cost = paging->out_cost + paging->in_cost;
+    if (paging) forms.page_cost = paging->out_cost + paging->in_cost;
+    added.forms = static_cast<int>(model_.forms.size());
+    model_.forms.push_back(forms);
   }
 
   void connect() {
@@ -98,6 +102,8 @@ class Builder {
       append(model_.inputs, reads);
     }
     for (const std::vector<int>& list : readers) append(model_.readers, list);
+    for (Lists* lists : {&model_.inputs, &model_.readers})  // models are kept
+      lists->begin.shrink_to_fit(), lists->items.shrink_to_fit();
     for (int v = 0; v < problem_.value_count(); ++v) {  // what an output views stays to the end as well
       int root = problem_.value(v).view_of;
       if (root >= 0 && problem_.value(v).output) model_.values[at(value_of_[at(root)])].is_output = true;
@@ -126,15 +132,15 @@ class Builder {
       int root = problem_.value(v).view_of;
       if (root < 0) continue;
       const Problem::Node& viewer = problem_.node(problem_.value(v).node);
-      double& rerun_cost = model_.nodes[at(node_of_[at(problem_.value(root).node)])].rerun_cost;
+      bool& is_left_alone = model_.nodes[at(node_of_[at(problem_.value(root).node)])].is_left_alone;
       for (int input : problem_.inputs(viewer)) {
         bool same_memory = input == root || problem_.value(input).view_of == root;
-        if (!same_memory) rerun_cost = forbidden;
+        if (!same_memory) is_left_alone = true;
       }
       const Model::Node& run = model_.node(node_of_[at(problem_.value(v).node)]);
       bool runs_once = viewer.never_recompute || run.excludes || run.last_stage < problem_.node_count();
       if (!runs_once) continue;
-      rerun_cost = forbidden;
+      is_left_alone = true;
       model_.values[at(value_of_[at(root)])].has_lasting_view = true;
     }
   }

@@ -25,31 +25,40 @@ struct Lists {
 constexpr double forbidden = 1e100;  // a cost nobody pays
 
 struct Model {
-  struct Value {
-    int node = 0;
-    std::int64_t bytes = 0;
-    bool is_output = false;
-    int excluded_at = -1;  // node during whose first run it must not be in memory
-    int takes_over = -1;   // value whose memory it uses if that dies in the run
+  /// Other forms in which a value can be out of the way.
+  struct Forms {
     std::int64_t compressed_bytes = 0;
     double compress_cost = forbidden;  // encode + decode
     double page_cost = forbidden;      // out + in
-    bool has_lasting_view = false;     // a view of it may not run again, so searches do not bring it back
+  };
+  struct Value {
+    std::int64_t bytes = 0;
+    int node = 0;
+    int excluded_at = -1;  // node during whose first run it must not be in memory
+    int takes_over = -1;   // value whose memory it uses if that dies in the run
+    int forms = 0;         // in Model::forms; most values share the first, which has none
     int original = 0;
+    bool is_output = false;
+    bool has_lasting_view = false;  // a view of it may not run again, so searches do not bring it back
   };
   struct Node {
     double cost = 0;
-    double rerun_cost = 0;        // cost, or `forbidden` where the searches cannot or may not run it again
-    double least_rerun_cost = 0;  // cost, or `forbidden` only where the problem forbids it: what a bound may count on
     std::int64_t scratch = 0;
-    int last_stage = 0;     // it may not run again after the first run of this node
-    bool excludes = false;  // values must not be in memory while it runs; searches run it only once
+    int last_stage = 0;  // it may not run again after the first run of this node
     int first_value = 0, value_count = 0;
     int original = 0;
+    bool excludes = false;       // values must not be in memory while it runs; searches run it only once
+    bool is_single = false;      // the problem forbids that it runs again
+    bool is_left_alone = false;  // searches cannot run it again
+    /// `forbidden` where the searches cannot or may not run it again.
+    double rerun_cost() const { return is_single || is_left_alone ? forbidden : cost; }
+    /// `forbidden` only where the problem forbids it: what a bound may count on.
+    double least_rerun_cost() const { return is_single ? forbidden : cost; }
   };
 
   std::vector<Node> nodes;
   std::vector<Value> values;
+  std::vector<Forms> forms = {{}};
   Lists inputs;   // of each node: values that must be in memory when it runs; pinned ones are left out
   Lists readers;  // of each value: nodes, ascending
   std::int64_t resident = 0;
@@ -59,6 +68,7 @@ struct Model {
   int value_count() const { return static_cast<int>(values.size()); }
   const Node& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
   const Value& value(int i) const { return values[static_cast<std::size_t>(i)]; }
+  const Forms& forms_of(int i) const { return forms[static_cast<std::size_t>(value(i).forms)]; }
 };
 
 /// Nodes are first run in `order` (node numbers of the problem); in base order if it is empty.

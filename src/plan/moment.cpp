@@ -86,7 +86,7 @@ Moment::Moment(const Model& model, int t, Scope scope, int until)
     }
   }
   flow_ = Flow(vertices);
-  for (Maker& maker : makers_) maker.edge = flow_.add(source, maker.vertex, model.node(maker.node).least_rerun_cost);
+  for (Maker& maker : makers_) maker.edge = flow_.add(source, maker.vertex, model.node(maker.node).least_rerun_cost());
   for (Candidate& candidate : candidates_) candidate.edge = flow_.add(candidate.maker, candidate.vertex, 0);
   for (const Maker& maker : makers_) {
     for (int input : model.inputs[maker.node]) {
@@ -98,8 +98,9 @@ Moment::Moment(const Model& model, int t, Scope scope, int until)
 
 double Moment::price_of(const Candidate& candidate, double price) const {
   const Model::Value& value = model_.value(candidate.value);
+  const Model::Forms& forms = model_.forms_of(candidate.value);
   if (candidate.form == Form::kept) return 0;
-  double best = std::min(value.page_cost, price * static_cast<double>(value.compressed_bytes) + value.compress_cost);
+  double best = std::min(forms.page_cost, price * static_cast<double>(forms.compressed_bytes) + forms.compress_cost);
   bool may_stay = candidate.form == Form::open && value.excluded_at != node_;
   return may_stay ? std::min(best, price * static_cast<double>(value.bytes)) : best;
 }
@@ -107,7 +108,7 @@ double Moment::price_of(const Candidate& candidate, double price) const {
 void Moment::set_prices(double price) {
   for (const Candidate& candidate : candidates_) flow_.set_capacity(candidate.edge, price_of(candidate, price));
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).least_rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost();
     if (model_.node(maker.node).last_stage <= node_) cost = forbidden;  // what it reads is overwritten by then
     flow_.set_capacity(maker.edge, cost);
   }
@@ -116,11 +117,12 @@ void Moment::set_prices(double price) {
 Moment::Choice Moment::read_choice(double price) const {
   Choice choice;
   for (const Maker& maker : makers_) {
-    if (flow_.is_sink_side(maker.vertex)) choice.cost += model_.node(maker.node).least_rerun_cost;
+    if (flow_.is_sink_side(maker.vertex)) choice.cost += model_.node(maker.node).least_rerun_cost();
   }
   for (const Candidate& candidate : candidates_) {
     bool is_paid = flow_.is_sink_side(candidate.vertex) && !flow_.is_sink_side(candidate.maker);
     const Model::Value& value = model_.value(candidate.value);
+    const Model::Forms& forms = model_.forms_of(candidate.value);
     if (candidate.form == Form::kept) {
       choice.bytes += value.bytes;
       choice.kept.push_back(candidate.value);
@@ -130,12 +132,12 @@ Moment::Choice Moment::read_choice(double price) const {
       if (may_stay && plain <= paid) {
         choice.bytes += value.bytes;
         choice.kept.push_back(candidate.value);
-      } else if (value.page_cost <= paid) {
-        choice.cost += value.page_cost;
+      } else if (forms.page_cost <= paid) {
+        choice.cost += forms.page_cost;
         choice.paged.push_back(candidate.value);
       } else {
-        choice.cost += value.compress_cost;
-        choice.bytes += value.compressed_bytes;
+        choice.cost += forms.compress_cost;
+        choice.bytes += forms.compressed_bytes;
         choice.compressed.push_back(candidate.value);
       }
     }
@@ -158,14 +160,15 @@ Moment::Choice Moment::choose_smallest() {
   // Costs are nothing beside bytes; other forms count with the bytes they leave in memory.
   for (const Candidate& candidate : candidates_) {
     const Model::Value& value = model_.value(candidate.value);
+    const Model::Forms& forms = model_.forms_of(candidate.value);
     double bytes = static_cast<double>(value.bytes);
     if (candidate.form == Form::dropped || value.excluded_at == node_) bytes = forbidden;
-    if (value.compress_cost < forbidden) bytes = std::min(bytes, static_cast<double>(value.compressed_bytes));
-    if (value.page_cost < forbidden || candidate.form == Form::kept) bytes = 0;
+    if (forms.compress_cost < forbidden) bytes = std::min(bytes, static_cast<double>(forms.compressed_bytes));
+    if (forms.page_cost < forbidden || candidate.form == Form::kept) bytes = 0;
     flow_.set_capacity(candidate.edge, bytes);
   }
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).least_rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost();
     bool never = cost >= forbidden || model_.node(maker.node).last_stage <= node_;
     flow_.set_capacity(maker.edge, never ? forbidden : 0);
   }
@@ -175,12 +178,13 @@ Moment::Choice Moment::choose_smallest() {
       choice.bound >= forbidden ? std::int64_t{1} << 61 : static_cast<std::int64_t>(std::llround(choice.bound));
   for (const Candidate& candidate : candidates_) {
     const Model::Value& value = model_.value(candidate.value);
+    const Model::Forms& forms = model_.forms_of(candidate.value);
     if (candidate.form == Form::kept) choice.bytes += value.bytes;
-    if (value.page_cost < forbidden) choice.cost += value.page_cost;
-    if (value.compress_cost < forbidden) choice.cost += value.compress_cost;
+    if (forms.page_cost < forbidden) choice.cost += forms.page_cost;
+    if (forms.compress_cost < forbidden) choice.cost += forms.compress_cost;
   }
   for (const Maker& maker : makers_) {
-    double cost = model_.node(maker.node).least_rerun_cost;
+    double cost = model_.node(maker.node).least_rerun_cost();
     if (cost < forbidden) choice.cost += cost;  // more than it takes; only a first line for the search of the price
   }
   return choice;

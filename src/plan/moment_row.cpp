@@ -110,11 +110,7 @@ class Row {
 };
 
 // What is moved out of memory or compressed once may come back twice, at a cost that would then count twice.
-bool has_other_forms(const Model& model) {
-  return std::ranges::any_of(model.values, [](const Model::Value& value) {
-    return value.page_cost < forbidden || value.compress_cost < forbidden;
-  });
-}
+bool has_other_forms(const Model& model) { return model.forms.size() > 1; }
 
 }  // namespace
 

@@ -50,7 +50,7 @@ class OrderSearch {
       if (i % 64 == 0) {
         done = std::max(static_cast<double>(i) / static_cast<double>(limits.iterations), over());
         if (attempt_.deadline.is_over() || best_cost_ <= attempt_.enough() - model_.base_cost) return;
-        if (has_news_) report([this] { return schedule(); });
+        if (has_news_) report([this] { return std::make_shared<const Schedule>(schedule()); });
         has_news_ = false;
         if (attempt_.is_stale()) return;
       }
@@ -368,7 +368,7 @@ Schedule calm(const Problem& problem, const Model& model, const Schedule& schedu
   Deadline deadline(options);
   Certificate none;
   Verdict verdict = validate(problem, schedule);
-  Attempt attempt{problem,           options, deadline, model, none, schedule, verdict, [](const Schedule&) {},
+  Attempt attempt{problem,           options, deadline, model, none, schedule, verdict, [](SharedSchedule) {},
                   [] { return 0.0; }};
   OrderSearch search(attempt);
   search.take(runs_of(model, schedule));

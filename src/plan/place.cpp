@@ -4,64 +4,65 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "base/index.h"
-#include "reprise/memory.h"
+#include "memory/pack.h"
 
 namespace reprise::plan {
 namespace {
 
-// The buffers of all rows that need memory, and which row each is.
-class Buffers {
+// The lifetimes of all lives that need memory, and which life each is.
+class Lifetimes {
  public:
-  Buffers(const Problem& problem, const std::vector<Placement>& lives) : last_(problem.values().size(), none) {
-    buffers.reserve(lives.size());
+  Lifetimes(const Problem& problem, const std::vector<Placement>& lives) : last_(problem.values().size(), none) {
+    lifetimes.reserve(lives.size());
     rows.reserve(lives.size());
-    for (std::size_t r = 0; r < lives.size(); ++r) {
+    for (std::uint32_t r = 0; r < lives.size(); ++r) {
       const Placement& row = lives[r];
       bool is_value = row.kind == Placement::Kind::value;
       int input = is_value ? problem.value(row.id).in_place_of : -1;
       bool needs_memory = add(row, r, input >= 0 ? taken(input, row.from) : none);
-      if (is_value && needs_memory) last_[at(row.id)] = buffers.size() - 1;
+      if (is_value && needs_memory) last_[at(row.id)] = static_cast<std::uint32_t>(lifetimes.size() - 1);
     }
   }
 
-  std::vector<Buffer> buffers;
-  std::vector<std::size_t> rows;
+  std::vector<memory::Lifetime> lifetimes;
+  std::vector<std::uint32_t> rows;
 
  private:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::uint32_t none = memory::Lifetime::nothing;
 
-  // The buffer of the value's life that ends at this step, if nobody has taken it yet.
-  std::size_t taken(int value, int step) {
-    std::size_t buffer = last_[at(value)];
-    if (buffer == none || buffers[buffer].upper != step) return none;
+  // The lifetime of the value's life that ends at this step, if nobody has taken it yet.
+  std::uint32_t taken(int value, int step) {
+    std::uint32_t lifetime = last_[at(value)];
+    if (lifetime == none || lifetimes[lifetime].upper != step) return none;
     return std::exchange(last_[at(value)], none);
   }
 
   // What is taken over is still read in the step that takes it, so all its bytes stay until that is done.
-  bool add(const Placement& row, std::size_t r, std::size_t taken) {
-    Buffer buffer{.lower = row.from, .upper = row.to, .size = row.bytes};
-    if (taken != none && row.bytes == 0) ++buffers[taken].upper;
+  bool add(const Placement& row, std::uint32_t r, std::uint32_t taken) {
+    memory::Lifetime lifetime{.lower = row.from, .upper = row.to, .size = row.bytes, .takes_over = none};
+    if (taken != none && row.bytes == 0) ++lifetimes[taken].upper;
     if (row.bytes == 0 || row.from == row.to) return false;
     if (taken != none) {
-      buffer.takes_over = taken;
-      if (buffers[taken].size > row.bytes) {
-        push({.lower = row.from, .upper = row.from + 1, .size = buffers[taken].size, .takes_over = taken}, r);
+      lifetime.takes_over = taken;
+      if (lifetimes[taken].size > row.bytes) {
+        push({.lower = row.from, .upper = row.from + 1, .size = lifetimes[taken].size, .takes_over = taken}, r);
         if (row.to == row.from + 1) return true;
-        buffer.lower = row.from + 1;
-        buffer.takes_over = buffers.size() - 1;
+        lifetime.lower = row.from + 1;
+        lifetime.takes_over = static_cast<std::uint32_t>(lifetimes.size() - 1);
       }
     }
-    push(std::move(buffer), r);
+    push(lifetime, r);
     return true;
   }
 
-  void push(Buffer buffer, std::size_t r) {
-    buffers.push_back(std::move(buffer));
+  void push(const memory::Lifetime& lifetime, std::uint32_t r) {
+    lifetimes.push_back(lifetime);
     rows.push_back(r);
   }
 
-  std::vector<std::size_t> last_;  // per value, the buffer of its latest life
+  std::vector<std::uint32_t> last_;  // per value, the lifetime of its latest life
 };
 
 constexpr std::int64_t most_work = 60'000'000;     // to fit a budget
@@ -75,12 +76,23 @@ Placed place(const Problem& problem, const Schedule& schedule, const PlaceOption
                       .work_limit = is_limited ? most_work : lowering_work,
                       .time_limit_seconds = options.seconds};
   if (is_limited) packing.capacity = std::max<std::int64_t>(0, options.budget - problem.resident_bytes());
-  Placed placed{.layout = lives(problem, schedule)};
-  Buffers parts(problem, placed.layout);
-  PackResult packed = pack(parts.buffers, packing);
-  for (std::size_t b = 0; b < parts.rows.size(); ++b) placed.layout[parts.rows[b]].offset = packed.layout.offsets[b];
+  Placed placed;
+  std::optional<std::vector<Placement>> rows = lives(problem, schedule);
+  placed.offsets.resize(rows->size());
+  Lifetimes parts(problem, *rows);
+  rows.reset();  // packing needs the room
+  PackResult packed = memory::pack(parts.lifetimes, packing).result;
+  for (std::size_t b = 0; b < parts.rows.size(); ++b) placed.offsets[parts.rows[b]] = packed.layout.offsets[b];
   placed.bytes = packed.height + problem.resident_bytes();
   return placed;
+}
+
+std::vector<Placement> layout_of(const Problem& problem, const Schedule& schedule,
+                                 std::span<const std::int64_t> offsets) {
+  std::vector<Placement> layout = lives(problem, schedule);
+  if (layout.size() != offsets.size()) fail("[internal] the offsets are those of another schedule");
+  for (std::size_t r = 0; r < layout.size(); ++r) layout[r].offset = offsets[r];
+  return layout;
 }
 
 }  // namespace reprise::plan

@@ -11,7 +11,7 @@
 namespace reprise::plan {
 
 struct Placed {
-  std::vector<Placement> layout;
+  std::vector<std::int64_t> offsets;      // of the schedule's lives, in their order: a layout in a quarter of the room
   std::int64_t bytes = 0;                 // the arena and what is resident
   std::optional<Schedule> schedule = {};  // that was placed, if not the one given: the same runs in another order
 };
@@ -25,5 +25,9 @@ struct PlaceOptions {
 
 /// A layout of the schedule, whether or not it fits the budget.
 Placed place(const Problem& problem, const Schedule& schedule, const PlaceOptions& options);
+
+/// The lives of a schedule, where they lie.
+std::vector<Placement> layout_of(const Problem& problem, const Schedule& schedule,
+                                 std::span<const std::int64_t> offsets);
 
 }  // namespace reprise::plan

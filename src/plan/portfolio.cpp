@@ -66,13 +66,13 @@ Portfolio::Portfolio(const Problem& problem, const PlanOptions& options, Placer 
   candidate_ = lowest_ = base_;
 }
 
-void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
-  Verdict verdict = validate(problem_, schedule);
+void Portfolio::offer(const Solver& solver, SharedSchedule schedule) {
+  Verdict verdict = validate(problem_, *schedule);
   if (!verdict) fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, verdict.why);
   bool is_lowest = solver.seeks_lowest_peak && verdict.peak < lowest_.verdict.peak;
   bool is_candidate = is_better(verdict, candidate_.verdict, aim_);
   if (!is_lowest && !is_candidate) return;
-  Judged judged{std::make_shared<const Schedule>(schedule), verdict, std::string(solver.name)};
+  Judged judged{std::move(schedule), verdict, std::string(solver.name)};
   if (is_lowest) lowest_ = judged;
   if (!is_candidate) return;
   candidate_ = std::move(judged);
@@ -80,19 +80,17 @@ void Portfolio::offer(const Solver& solver, const Schedule& schedule) {
   if (may_settle_early()) settle();
 }
 
-void Portfolio::take_start(Schedule start) {
-  Verdict verdict = validate(problem_, start);
+void Portfolio::take_start(SharedSchedule start) {
+  Verdict verdict = validate(problem_, *start);
   if (!verdict) fail("[plan] the schedule to start from is not valid: {}", verdict.why);
-  if (is_better(verdict, candidate_.verdict, aim_))
-    candidate_ = {std::make_shared<const Schedule>(std::move(start)), verdict, "start"};
+  if (is_better(verdict, candidate_.verdict, aim_)) candidate_ = {std::move(start), verdict, "start"};
 }
 
 bool Portfolio::is_timed() const { return std::isfinite(deadline_.limit()); }
 
-void Portfolio::run(const Model& model, const Certificate& certificate, std::optional<Schedule> start,
+void Portfolio::run(const Model& model, const Certificate& certificate, SharedSchedule start,
                     const std::function<double()>& enough) {
-  if (start) take_start(std::move(*start));
-  start.reset();
+  if (start) take_start(std::move(start));
   settle();
   constexpr double few[] = {0.5, 0.7, 0.85, 0.95}, many[] = {0.2, 0.42, 0.62, 0.8, 0.9};
   constexpr int small = 64;  // so many nodes are searched through in no time
@@ -172,9 +170,9 @@ void Portfolio::run_round(const Round& round) {
 
 void Portfolio::run_solver(const Solver& solver, const Round& round) {
   if (is_tried_again() && solver.solve == solve_order_search) is_settled_ = false;
-  std::shared_ptr<const Schedule> seed = candidate_.schedule, refused = refused_;
+  SharedSchedule seed = candidate_.schedule, refused = refused_;
   Verdict seed_verdict = candidate_.verdict;
-  auto report = [&](const Schedule& schedule) { offer(solver, schedule); };
+  auto report = [&](SharedSchedule schedule) { offer(solver, std::move(schedule)); };
   told_.budget = aim_ = target_;
   Attempt attempt{problem_, told_,        round.deadline, round.model, round.certificate,
                   *seed,    seed_verdict, report,         round.enough};
@@ -183,14 +181,14 @@ void Portfolio::run_solver(const Solver& solver, const Round& round) {
   attempt.refused = refused.get();
   attempt.is_hasty = round.is_hasty;
   attempt.is_stale = [this] { return is_stale(); };
-  if (is_timed()) attempt.sample = [&](const Schedule& schedule) { sample(solver, schedule); };
+  if (is_timed()) attempt.sample = [&](SharedSchedule schedule) { sample(solver, std::move(schedule)); };
   attempt.placed_cost = [this] { return placed_cost(); };
   bool is_lowered = told_.budget < options_.budget;
   attempt.prove_cost = [&](double cost) {
     if (!is_lowered) proved_cost_ = std::max(proved_cost_, cost);
   };
   attempt.prove_budget = [&](std::int64_t budget) { proved_budget_ = std::max(proved_budget_, budget); };
-  for (const Schedule& found : solver.solve(attempt)) report(found);
+  for (Schedule& found : solver.solve(attempt)) report(std::make_shared<const Schedule>(std::move(found)));
 }
 
 // Seeks a layout of the candidate, which becomes the best if it fits.
@@ -220,11 +218,12 @@ void Portfolio::settle() {
 }
 
 // One of many schedules that cost less than the best plan: some have layouts although the cheapest has none.
-void Portfolio::sample(const Solver& solver, const Schedule& schedule) {
-  Judged judged{std::make_shared<const Schedule>(schedule), validate(problem_, schedule), std::string(solver.name)};
+void Portfolio::sample(const Solver& solver, SharedSchedule schedule) {
+  Verdict verdict = validate(problem_, *schedule);
+  Judged judged{std::move(schedule), std::move(verdict), std::string(solver.name)};
   if (!judged.verdict)
     fail("[internal] solver '{}' made a schedule that is not valid: {}", solver.name, judged.verdict.why);
-  Placed placed = placer_.place_quickly(schedule);
+  Placed placed = placer_.place_quickly(*judged.schedule);
   if (placed.bytes <= placer_.budget) return adopt(judged, std::move(placed));
   if (!nearest_ || placed.bytes < nearest_->placed.bytes) nearest_ = {std::move(judged), std::move(placed)};
 }

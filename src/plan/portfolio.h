@@ -13,9 +13,9 @@
 
 namespace reprise::plan {
 
-/// Copies share the schedule: those of long networks are large.
+/// Copies share the schedule.
 struct Judged {
-  std::shared_ptr<const Schedule> schedule;
+  SharedSchedule schedule;
   Verdict verdict;
   std::string solver;
 };
@@ -40,7 +40,7 @@ class Portfolio {
   Portfolio(const Problem& problem, const PlanOptions& options, Placer placer, const Deadline& deadline);
   /// Runs every chosen solver, or until the deadline is over or the best costs no more than `enough()`. If the budget
   /// is proved too small, only those that seek the lowest peak. They go on from `start`, if there is one.
-  void run(const Model& model, const Certificate& certificate, std::optional<Schedule> start,
+  void run(const Model& model, const Certificate& certificate, SharedSchedule start,
            const std::function<double()>& enough);
   /// Whether a second thread has nothing else to do by now.
   std::function<bool()> has_free_core = [] { return true; };
@@ -57,7 +57,7 @@ class Portfolio {
   bool has_refused_a_layout() const { return failed_peak_ != none; }
   const Judged& base() const { return base_; }
   /// Judges a schedule and keeps it if it is better than the candidate so far.
-  void offer(const Solver& solver, const Schedule& schedule);
+  void offer(const Solver& solver, SharedSchedule schedule);
 
  private:
   struct Round {
@@ -68,12 +68,12 @@ class Portfolio {
     int number;
     bool is_hasty = false;
   };
-  void take_start(Schedule start);
+  void take_start(SharedSchedule start);
   void run_round(const Round& round);
   void find_first(const Round& round);
   void run_solver(const Solver& solver, const Round& round);
   void settle();
-  void sample(const Solver& solver, const Schedule& schedule);
+  void sample(const Solver& solver, SharedSchedule schedule);
   void adopt(const Judged& judged, Placed placed);
   void lower_target(std::int64_t lost);
   void raise_target();
@@ -105,8 +105,8 @@ class Portfolio {
   Judged placed_;            // the candidate that became the best, in the order it had
   bool is_settled_ = false;  // a layout of the candidate was sought
   std::optional<Planned> best_;
-  std::optional<Planned> nearest_;           // of the samples whose layouts did not fit, the one with the lowest
-  std::shared_ptr<const Schedule> refused_;  // the last whose layout did not fit
+  std::optional<Planned> nearest_;  // of the samples whose layouts did not fit, the one with the lowest
+  SharedSchedule refused_;          // the last whose layout did not fit
   double proved_cost_ = 0;
   std::int64_t proved_budget_ = 0;
 };

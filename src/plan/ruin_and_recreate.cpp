@@ -14,17 +14,6 @@
 namespace reprise::plan {
 namespace {
 
-using Items = std::vector<std::pair<Item, int>>;
-
-Items items_of(const Timeline& timeline) {
-  Items items;
-  items.reserve(static_cast<std::size_t>(timeline.item_count()));
-  for (int t = 0; t < timeline.stage_count(); ++t) {
-    for (const Item& item : timeline.items(t)) items.push_back({item, t});
-  }
-  return items;
-}
-
 // A schedule in stage form, if its first runs are in the model's order. What is made twice in a stage is made once.
 std::optional<Items> items_of(const Model& model, const Timeline& empty, const Schedule& schedule) {
   std::vector<int> node_of(model.nodes.size()), value_of(model.values.size());
@@ -79,9 +68,6 @@ class Search {
     polish();
   }
 
-  /// The best, if any was found.
-  std::optional<Schedule> take_found() { return std::exchange(found_, std::nullopt); }
-
  private:
   std::int64_t budget() const { return attempt_.options.budget; }
 
@@ -99,8 +85,7 @@ class Search {
     if (timeline.peak() > budget() || (best_ && timeline.extra_cost() >= best_cost_)) return;
     best_ = items_of(timeline);
     best_cost_ = timeline.extra_cost();
-    found_ = to_schedule(attempt_.problem, model_, timeline.events());
-    attempt_.report(*found_);
+    attempt_.report(attempt_.written(timeline.events()));
   }
 
   // Whether nothing in this order fits, or something in another order is known, about within the budget, that nothing
@@ -162,10 +147,11 @@ class Search {
       Attempt other{attempt_.problem,      options,         attempt_.deadline, model_, certificate, attempt_.best,
                     attempt_.best_verdict, attempt_.report, attempt_.enough};
       if (should_stop()) return;
-      for (const Schedule& cut : solve_min_cut(other)) {
-        if (should_stop()) return;
-        take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 100, 300));
-      }
+      each_min_cut(other, [&](SharedSchedule cut) {
+        if (should_stop()) return false;
+        take_from(*cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 100, 300));
+        return true;
+      });
     }
   }
 
@@ -276,7 +262,7 @@ class Search {
     Shaver::Limits how = limits(budget(), random_.uniform(0, 1));
     if (item.kind == Event::Kind::run) {
       how.stays = item.id;
-      while (timeline.stages_of(item.id).size() > 1) timeline.remove(item, timeline.stages_of(item.id).back());
+      while (!timeline.reruns_of(item.id).empty()) timeline.remove(item, timeline.reruns_of(item.id).back());
     } else {
       how.stays = model_.value(item.id).node;
       timeline.remove(item, stage);
@@ -312,7 +298,7 @@ class Search {
     annealing.enough = [this] { return attempt_.enough() - model_.base_cost; };
     annealing.improved = [this, report = attempt_.seldom_report()](const Timeline& better) {
       if (better.extra_cost() >= best_cost_) return;
-      report([&] { return to_schedule(attempt_.problem, model_, better.events()); });
+      report([&] { return attempt_.written(better.events()); });
     };
     if (attempt_.sample) annealing.visited = [this](const Timeline& seen) { sample(seen); };
     Annealer(timeline, effort.seed).run(annealing);
@@ -327,7 +313,8 @@ class Search {
     if (best_cost_ >= placed || seen.extra_cost() > best_cost_ + 0.1 * (placed - best_cost_)) return;
     double start = attempt_.deadline.seconds();
     if (start < next_sample_) return;
-    attempt_.sample(to_schedule(attempt_.problem, model_, seen.events()));
+    SharedSchedule schedule = attempt_.written(seen.events());
+    attempt_.sample(std::move(schedule));
     double end = attempt_.deadline.seconds();
     next_sample_ = end + 5 * (end - start);
   }
@@ -340,7 +327,6 @@ class Search {
   Items last_;
   double best_cost_ = 0;
   double next_sample_ = 0;  // seconds
-  std::optional<Schedule> found_;
 };
 
 }  // namespace
@@ -349,7 +335,9 @@ class Search {
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt) {
   using namespace std::chrono_literals;
   Search search(attempt);
-  const Attempt beside = attempt.beside();
+  Attempt beside = attempt.beside();
+  SharedSchedule found;
+  beside.report = [&](SharedSchedule better) { found = std::move(better); };
   Search other(beside);
   {
     std::jthread helper;
@@ -361,10 +349,8 @@ std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt) {
     }
     search.run();
   }
-  std::vector<Schedule> found;
-  for (Search* each : {&search, &other})
-    if (std::optional<Schedule> best = each->take_found()) found.push_back(std::move(*best));
-  return found;
+  if (found) attempt.report(std::move(found));
+  return {};
 }
 
 }  // namespace reprise::plan

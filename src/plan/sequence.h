@@ -37,7 +37,9 @@ class Sequence {
   int length() const { return static_cast<int>(runs_.size()); }
   int first(int node) const { return first_[static_cast<std::size_t>(node)]; }
   bool is_first(int position) const { return first(runs_[static_cast<std::size_t>(position)]) == position; }
-  bool may_run_again(int node) const { return model_.node(node).rerun_cost < forbidden && !model_.node(node).excludes; }
+  bool may_run_again(int node) const {
+    return model_.node(node).rerun_cost() < forbidden && !model_.node(node).excludes;
+  }
   /// Positions, between runs, to which the run at `position` can be moved: before the run now at p, for p in [low,
   /// high].
   struct Range {

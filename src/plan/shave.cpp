@@ -42,8 +42,9 @@ void Shaver::rank_values() {
 
 double Shaver::cost_at_best(int value) const {
   const Model::Value& known = model_.value(value);
-  double rerun_cost = model_.node(known.node).rerun_cost;
-  return known.has_lasting_view ? rerun_cost : std::min({rerun_cost, known.page_cost, known.compress_cost});
+  double rerun_cost = model_.node(known.node).rerun_cost();
+  const Model::Forms& forms = model_.forms_of(value);
+  return known.has_lasting_view ? rerun_cost : std::min({rerun_cost, forms.page_cost, forms.compress_cost});
 }
 
 bool Shaver::repair(const Limits& limits) {
@@ -113,7 +114,7 @@ void Shaver::consider(const Candidate& candidate, Slot slot, std::int64_t excess
   if (stage <= slot.stage) return;
   for (Item item : {timeline_.page_of(candidate.value), timeline_.compressed_of(candidate.value)}) {
     if (!timeline_.can_insert(item, stage)) continue;
-    std::int64_t stays = item.kind == Event::Kind::page ? 0 : value.compressed_bytes;
+    std::int64_t stays = item.kind == Event::Kind::page ? 0 : model_.forms_of(candidate.value).compressed_bytes;
     items_.assign(1, item);
     offer(candidate, stage, timeline_.cost_of(item), candidate.freed - stays, excess, limits, best);
   }
@@ -154,7 +155,7 @@ void Shaver::offer(const Candidate& candidate, int stage, double cost, std::int6
 // Cost of running a node again in a stage, with those of its inputs that are gone by then; `forbidden` if that is
 // `dearest` or more.
 double Shaver::closure(int node, int stage, Slot slot, const Limits& limits, double dearest) {
-  double cost = model_.node(node).rerun_cost;
+  double cost = model_.node(node).rerun_cost();
   if (++visits_ > most_visits || cost >= dearest) return forbidden;
   visited_[at(node)] = closure_number_;
   closure_nodes_.push_back(node);

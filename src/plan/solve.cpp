@@ -46,18 +46,23 @@ PlanResult empty_result(const Problem& problem, const PlanOptions& options) {
 
 class Planner {
  public:
-  Planner(const Problem& problem, const PlanOptions& options)
-      : problem_(problem), options_(options), deadline_(options), aligned_(problem.aligned(options.alignment)) {}
+  // Searches go on from `start`, if it is not null; the options have none.
+  Planner(const Problem& problem, const PlanOptions& options, plan::SharedSchedule start)
+      : problem_(problem),
+        options_(options),
+        start_(std::move(start)),
+        deadline_(options),
+        aligned_(problem.aligned(options.alignment)) {}
 
   // What fits is decided by searches for any plan at all, which count moves and not seconds, so that the answer is the
   // same however hard and with whatever luck a good plan is sought. Within a time limit what is found fits, too.
   PlanResult solve() const {
     if (is_timed()) return solve_in_time();
     Decision decision = decide(options_.budget);
-    if (!decision.found) return fall_back();
-    if (std::isinf(options_.gap))
+    if (decision.found && std::isinf(options_.gap))
       return finish(with_smallest(std::move(decision.solving), tightened(std::move(*decision.found))));
-    return solve_fitting(*decision.found);
+    decision.solving.reset();  // another search would be beside it
+    return decision.found ? solve_fitting(std::move(*decision.found)) : fall_back();
   }
 
  private:
@@ -180,7 +185,7 @@ class Planner {
 
   // With the smallest budget that is known to do. Without a time limit a lucky search does not count.
   PlanResult with_smallest(std::unique_ptr<Solving> solving, std::optional<Planned> plan) const {
-    PlanResult result = solving->result(&*plan);
+    PlanResult result = told(*solving, *plan);
     plan.reset();
     result.min_budget = result.layout_bytes;
     if (solving->lowest().verdict.peak < result.peak)
@@ -191,20 +196,26 @@ class Planner {
     return result;
   }
 
+  PlanResult told(const Solving& solving, const Planned& plan) const {
+    PlanResult result = solving.result(&plan);
+    result.layout = plan::layout_of(problem_, result.schedule, plan.placed.offsets);
+    return result;
+  }
+
   PlanResult solve_in_time() const {
     std::unique_ptr<Solving> solving = searching(options_.budget);
     solving->run();
     if (std::optional<Planned> best = solving->take_best())
       return finish(with_smallest(std::move(solving), tightened(std::move(*best))));
     Planned lowest{solving->lowest(), place(*solving->lowest().schedule, unlimited)};
-    return lowest.placed.bytes <= options_.budget ? finish(solving->result(&lowest)) : refused(*solving, lowest);
+    return lowest.placed.bytes <= options_.budget ? finish(told(*solving, lowest)) : refused(*solving, lowest);
   }
 
   // The best plan for a budget that does: what is known, if nothing better is found.
-  PlanResult solve_fitting(const Planned& known) const {
+  PlanResult solve_fitting(Planned known) const {
     std::unique_ptr<Solving> solving = searching(options_.budget);
     solving->run();
-    Planned best = cheaper(known, solving->take_best());
+    Planned best = cheaper(std::move(known), solving->take_best());
     if (is_small() && solving->has_refused_a_layout())
       for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
     return finish(with_smallest(std::move(solving), tightened(std::move(best))));
@@ -215,7 +226,7 @@ class Planner {
   }
 
   std::unique_ptr<Solving> searching(std::int64_t budget) const {
-    return std::make_unique<Solving>(aligned_, options_for(budget), placer(budget));
+    return std::make_unique<Solving>(aligned_, options_for(budget), start_, placer(budget));
   }
 
   // Searches that end elsewhere if they do not start from what others found: where the cheapest schedule has no layout,
@@ -228,8 +239,7 @@ class Planner {
   std::optional<Planned> alone(const std::string& name, std::int64_t budget) const {
     PlanOptions options = options_for(budget);
     options.solvers = {name};
-    options.start.reset();
-    Solving solving(aligned_, options, placer(budget));
+    Solving solving(aligned_, options, nullptr, placer(budget));
     solving.run_without_raising();
     return solving.take_best();
   }
@@ -237,12 +247,12 @@ class Planner {
   // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is
   // one that does.
   PlanResult fall_back() const {
-    Solving tightest(aligned_, options_for(0), placer(0));
+    Solving tightest(aligned_, options_for(0), start_, placer(0));
     tightest.run_without_raising();
     std::int64_t bound = tightest.result(nullptr).min_budget_bound - slack();
     Planned lowest = smallest({tightest.lowest(), place(*tightest.lowest().schedule, unlimited)}, bound);
     if (lowest.placed.bytes > options_.budget) return refused(tightest, lowest);
-    if (!std::isinf(options_.gap)) return solve_fitting(lowest);
+    if (!std::isinf(options_.gap)) return solve_fitting(std::move(lowest));
     std::unique_ptr<Solving> solving = searching(options_.budget);
     solving->prove_first_bound();
     return finish(with_smallest(std::move(solving), std::move(lowest)));
@@ -269,10 +279,10 @@ class Planner {
   // Less than a plan that is known needs. An order that was found is searched on from; the base order is left only
   // where nothing else is left to ask.
   std::optional<Planned> improve(const Planned& known, std::int64_t budget) const {
-    const Schedule& start = *known.judged.schedule;
+    const plan::SharedSchedule& start = known.judged.schedule;
     if (is_large() || chosen(near_solvers()).empty()) return decide(budget).found;
     if (std::optional<Planned> found = search(budget, near_solvers(), start).found) return found;
-    if (plan::is_base_order(aligned_, start) || !may_reorder()) return {};
+    if (plan::is_base_order(aligned_, *start) || !may_reorder()) return {};
     return search(budget, {"order_search"}, start).found;
   }
 
@@ -284,14 +294,14 @@ class Planner {
   static std::vector<std::string> near_solvers() { return {"chain_dp", "min_cut", "ruin_and_recreate"}; }
 
   // Some of the solvers that were chosen, until something fits.
-  Decision search(std::int64_t budget, const std::vector<std::string>& some, std::optional<Schedule> start) const {
+  Decision search(std::int64_t budget, const std::vector<std::string>& some, plan::SharedSchedule start) const {
     PlanOptions options = options_for(budget);
     options.solvers = chosen(some);
     if (options.solvers.empty()) options.solvers = {"keep_all"};
-    if (start) options.start = std::move(start);
     bool is_order = some.size() == 1;
     options.gap = is_order ? 0 : std::numeric_limits<double>::infinity();
-    Decision decision{std::make_unique<Solving>(aligned_, std::move(options), placer(budget)), {}};
+    Decision decision{
+        std::make_unique<Solving>(aligned_, std::move(options), start ? std::move(start) : start_, placer(budget)), {}};
     decision.solving->run_without_raising();
     decision.found = decision.solving->take_best();
     return decision;
@@ -358,7 +368,7 @@ class Planner {
       std::optional<Planned> found = alone("order_search", known + known / part);
       if (found) found = lowered(std::move(*found));
       if (found && found->placed.bytes >= known)
-        found = search(known - 1, {"order_search"}, *found->judged.schedule).found;
+        found = search(known - 1, {"order_search"}, found->judged.schedule).found;
       if (found) return lowered(std::move(*found));
     }
     return {};
@@ -379,31 +389,37 @@ class Planner {
 
   const Problem& problem_;
   const PlanOptions& options_;
+  plan::SharedSchedule start_;
   plan::Deadline deadline_;
   Problem aligned_;
   mutable std::uint64_t calm_seed_ = options_.seed;
 };
 
-// What a search without a time limit says, after so many seconds with one. Any plan will do.
-PlanResult settled(const Problem& problem, PlanOptions options, double seconds) {
+// Of a search without a time limit, for which any plan will do.
+PlanOptions settling(PlanOptions options) {
   options.time_limit = std::numeric_limits<double>::infinity();
   options.gap = std::numeric_limits<double>::infinity();
   options.iterations = std::min(options.iterations, PlanOptions{}.iterations);
-  PlanResult result = Planner(problem, options).solve();
-  result.seconds += seconds;
-  return result;
+  return options;
 }
 
 }  // namespace
 
-PlanResult solve(const Problem& problem, const PlanOptions& options) {
+PlanResult solve(const Problem& problem, PlanOptions options) {
   check(options);
+  plan::SharedSchedule start;
+  if (options.start) start = std::make_shared<const Schedule>(std::move(*options.start));
+  options.start.reset();
   bool is_empty = problem.node_count() == 0;
-  PlanResult result = is_empty ? empty_result(problem, options) : Planner(problem, options).solve();
+  PlanResult result = is_empty ? empty_result(problem, options) : Planner(problem, options, start).solve();
   constexpr int most_nodes = 20'000;  // with more it takes many minutes
   bool is_open = !result && !result.is_decided && !options.cancel.stop_requested();
-  if (is_open && options.settle && problem.node_count() <= most_nodes)
-    result = settled(problem, options, result.seconds);
+  if (is_open && options.settle && problem.node_count() <= most_nodes) {
+    const double seconds = result.seconds;
+    const PlanOptions patient = settling(options);
+    result = Planner(problem, patient, start).solve();
+    result.seconds += seconds;
+  }
   result.problem = std::make_shared<const Problem>(problem);
   return result;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Deadline {
   std::stop_token cancel_;
 };
 
+/// Schedules are held by several at once, and those of long networks are large.
+using SharedSchedule = std::shared_ptr<const Schedule>;
+
 /// What a solver gets. `best` is the cheapest schedule within the budget found by the solvers before it; if there is
 /// none yet, the one with the lowest peak. It may serve as a seed.
 struct Attempt {
@@ -44,15 +48,15 @@ struct Attempt {
   const Model& model;              // the problem in base order, for solvers that like flat arrays
   const Certificate& certificate;  // bounds, prices and cuts of the moments that bind
   const Schedule& best;
-  const Verdict& best_verdict;                  // the judge's, of `best`
-  std::function<void(const Schedule&)> report;  // tells of a better schedule early; judged at once, may be called often
-  std::function<double()> enough;               // cost at which to stop: it is proved that less is not possible
+  const Verdict& best_verdict;                 // the judge's, of `best`
+  std::function<void(SharedSchedule)> report;  // tells of a better schedule early; judged at once, may be called often
+  std::function<double()> enough;              // cost at which to stop: it is proved that less is not possible
   // The budget is too large: a layout within it was not found. Searches for orders stop and are told a smaller one.
   std::function<bool()> is_stale = [] { return false; };
   // A cheaper schedule than the best, a little over the budget: its layout did not fit. Null if there is none.
   const Schedule* refused = nullptr;
   // Seeks a layout, quickly, of a schedule that need not be cheaper than the best. Null if there is no time limit.
-  std::function<void(const Schedule&)> sample = {};
+  std::function<void(SharedSchedule)> sample = {};
   std::function<double()> placed_cost = [] { return forbidden; };  // of the cheapest that has a layout
   bool is_hasty = false;  // anything within the budget will do, the sooner the better
   int round = 0;          // how often the solver was run before; it should then try something else
@@ -68,6 +72,9 @@ struct Attempt {
   bool may_search_beside() const;
   /// The same for a search in a second thread: with other random choices, and telling nobody.
   Attempt beside() const;
+  SharedSchedule written(std::span<const Event> events) const {
+    return std::make_shared<const Schedule>(to_schedule(problem, model, events));
+  }
   /// Iterations for a search whose iterations take time in proportion to the number of nodes.
   std::int64_t scaled_iterations() const;
   /// Whether a repair takes seconds, so that few are tried.
@@ -80,7 +87,7 @@ struct Attempt {
   std::function<double()> clock(double share) const;
   /// Tells of better schedules as they come, in a small part of the time that passes: writes and reports one only if
   /// ten times as long has passed as the last took.
-  std::function<void(const std::function<Schedule()>& write)> seldom_report() const;
+  std::function<void(const std::function<SharedSchedule()>& write)> seldom_report() const;
 };
 
 /// Returns schedules worth judging, best last, or none. They need not fit the budget, but must be valid otherwise; the
@@ -106,6 +113,9 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt);
 std::vector<Schedule> solve_descend(const Attempt& attempt);
 std::vector<Schedule> solve_ruin_and_recreate(const Attempt& attempt);
 std::vector<Schedule> solve_order_search(const Attempt& attempt);
+
+/// Hands over what least cuts at the moments that bind say, as schedules, until `take` says no.
+void each_min_cut(const Attempt& attempt, const std::function<bool(SharedSchedule)>& take);
 
 /// What the cheapest choices at the most binding moment say, as schedules; most need repair.
 std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop);

@@ -40,7 +40,7 @@ double Attempt::too_dear() const {
 bool Attempt::may_search_beside() const { return options.threads > 1 && std::isfinite(deadline.limit()); }
 
 Attempt Attempt::beside() const {
-  Attempt other{problem, options, deadline, model, certificate, best, best_verdict, [](const Schedule&) {}, enough};
+  Attempt other{problem, options, deadline, model, certificate, best, best_verdict, [](SharedSchedule) {}, enough};
   other.refused = refused;
   other.is_hasty = is_hasty;
   other.round = round;
@@ -54,8 +54,8 @@ std::function<double()> Attempt::clock(double share) const {
   return [this, start, length] { return (deadline.seconds() - start) / length; };
 }
 
-std::function<void(const std::function<Schedule()>&)> Attempt::seldom_report() const {
-  return [this, next = 0.0](const std::function<Schedule()>& write) mutable {
+std::function<void(const std::function<SharedSchedule()>&)> Attempt::seldom_report() const {
+  return [this, next = 0.0](const std::function<SharedSchedule()>& write) mutable {
     double start = deadline.seconds();
     if (start < next) return;
     report(write());

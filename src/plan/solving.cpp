@@ -72,9 +72,9 @@ bool is_base_order(const Problem& problem, const Schedule& schedule) {
   return next == problem.node_count();
 }
 
-Solving::Solving(const Problem& problem, PlanOptions options, Placer placer)
+Solving::Solving(const Problem& problem, PlanOptions options, SharedSchedule start, Placer placer)
     : problem_(problem),
-      start_(std::exchange(options.start, std::nullopt)),
+      start_(std::move(start)),
       options_(std::move(options)),
       deadline_(options_),
       model_(make_model(problem)),
@@ -117,7 +117,7 @@ void Solving::tell(std::string_view solver) const {
 }
 
 void Solving::search() {
-  portfolio_.run(model_, certificate_, std::exchange(start_, std::nullopt), [this] { return enough(); });
+  portfolio_.run(model_, certificate_, std::exchange(start_, nullptr), [this] { return enough(); });
 }
 
 void Solving::raise_then_search(bool is_hopeless) {
@@ -159,7 +159,6 @@ PlanResult Solving::result(const Planned* plan) const {
   if (!plan) return result;
   result.feasible = true;
   result.schedule = *shown.schedule;
-  result.layout = plan->placed.layout;
   result.layout_bytes = plan->placed.bytes;
   result.peak = shown.verdict.peak;
   result.cost = shown.verdict.cost;

@@ -24,7 +24,8 @@ class SharedBound {
 /// One search for a budget, with the proof that goes with it.
 class Solving {
  public:
-  Solving(const Problem& problem, PlanOptions options, Placer placer);
+  /// The search goes on from `start`, if it is not null.
+  Solving(const Problem& problem, PlanOptions options, SharedSchedule start, Placer placer);
 
   void run();
   /// The same plan without a proof of how good it is, which takes most of the time of short searches.
@@ -39,7 +40,7 @@ class Solving {
   std::optional<Planned> take_best() { return portfolio_.take_best(); }
   const Judged& lowest() const { return portfolio_.lowest(); }
   bool has_refused_a_layout() const { return portfolio_.has_refused_a_layout(); }
-  /// All there is to say, with this plan, which fits the budget, or with none if it is null.
+  /// All there is to say but for the layout, with this plan, which fits the budget, or with none if it is null.
   PlanResult result(const Planned* plan) const;
 
  private:
@@ -52,8 +53,8 @@ class Solving {
   void tell_bounds(const Schedule& schedule, PlanResult& result) const;
 
   const Problem& problem_;
-  std::optional<Schedule> start_;  // until the search begins
-  PlanOptions options_;            // without it
+  SharedSchedule start_;  // until the search begins
+  PlanOptions options_;
   Deadline deadline_;
   Model model_;
   Portfolio portfolio_;

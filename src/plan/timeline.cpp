@@ -19,7 +19,7 @@ bool comes_first(const Item& a, const Item& b) {
 
 Timeline::Timeline(const Model& model)
     : model_(model),
-      runs_(model.nodes.size()),
+      reruns_(model.nodes.size()),
       makes_(model.values.size()),
       stages_(model.nodes.size() + 1),
       tree_(model.node_count() + 1),
@@ -27,7 +27,6 @@ Timeline::Timeline(const Model& model)
       never_(model.resident + 1) {
   for (const Model::Value& value : model.values) never_ += value.bytes;
   for (const Model::Node& node : model.nodes) never_ += node.scratch;
-  for (int i = 0; i < model.node_count(); ++i) runs_[at(i)].push_back(i);
   for (int v = 0; v < model.value_count(); ++v) {
     makes_[at(v)].push_back({.stage = model.value(v).node, .kind = Event::Kind::run});
     refresh(v, model.value(v).node);
@@ -37,9 +36,10 @@ Timeline::Timeline(const Model& model)
 }
 
 double Timeline::cost_of(const Item& item) const {
-  if (item.kind == Event::Kind::run) return model_.node(item.id).rerun_cost;
+  if (item.kind == Event::Kind::run) return model_.node(item.id).rerun_cost();
   if (model_.value(item.id).has_lasting_view) return forbidden;
-  return item.kind == Event::Kind::page ? model_.value(item.id).page_cost : model_.value(item.id).compress_cost;
+  const Model::Forms& forms = model_.forms_of(item.id);
+  return item.kind == Event::Kind::page ? forms.page_cost : forms.compress_cost;
 }
 
 std::int64_t Timeline::peak() {
@@ -84,12 +84,12 @@ bool Timeline::can_insert(const Item& item, int stage) const {
 }
 
 void Timeline::insert(const Item& item, int stage) {
-  journal_.push_back({item, stage, true});
+  journal_.push_back({item.kind, true, item.id, stage});
   insert_now(item, stage);
 }
 
 void Timeline::remove(const Item& item, int stage) {
-  journal_.push_back({item, stage, false});
+  journal_.push_back({item.kind, false, item.id, stage});
   remove_now(item, stage);
 }
 
@@ -100,9 +100,9 @@ void Timeline::undo_to(std::size_t change_count) {
     Change change = journal_.back();
     journal_.pop_back();
     if (change.is_insert)
-      remove_now(change.item, change.stage);
+      remove_now(item_of(change), change.stage);
     else
-      insert_now(change.item, change.stage);
+      insert_now(item_of(change), change.stage);
   }
 }
 
@@ -120,7 +120,7 @@ void Timeline::insert_now(const Item& item, int stage) {
     add_make(item.id, stage, item.kind);
     return refresh(item.id, stage);
   }
-  std::vector<int>& runs = runs_[at(item.id)];
+  std::vector<int>& runs = reruns_[at(item.id)];
   runs.insert(std::upper_bound(runs.begin(), runs.end(), stage), stage);
   const Model::Node& node = model_.node(item.id);
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
@@ -144,7 +144,7 @@ void Timeline::remove_now(const Item& item, int stage) {
     erase_make(item.id, stage);
     return refresh(item.id, stage);
   }
-  std::vector<int>& runs = runs_[at(item.id)];
+  std::vector<int>& runs = reruns_[at(item.id)];
   runs.erase(std::lower_bound(runs.begin(), runs.end(), stage));
   const Model::Node& node = model_.node(item.id);
   for (int v = node.first_value; v < node.first_value + node.value_count; ++v) {
@@ -198,9 +198,10 @@ Slot Timeline::end_of(int value, std::size_t make) const {
   int limit = is_last ? n + 1 : makes[make + 1].stage;
   Slot end{makes[make].stage, model_.value(value).node};
   for (int reader : model_.readers[value]) {
-    const std::vector<int>& runs = runs_[at(reader)];
-    auto after = std::lower_bound(runs.begin(), runs.end(), limit);
-    if (after != runs.begin() && after[-1] >= makes[make].stage) end = std::max(end, Slot{after[-1], reader});
+    const std::vector<int>& again = reruns_[at(reader)];
+    auto after = std::lower_bound(again.begin(), again.end(), limit);
+    int last = after != again.begin() ? after[-1] : reader;
+    if (last < limit && last >= makes[make].stage) end = std::max(end, Slot{last, reader});
   }
   return end;
 }
@@ -209,7 +210,8 @@ void Timeline::apply(int value, const Make& make, int sign) {
   const Model::Value& known = model_.value(value);
   Slot begin{make.stage, known.node};
   apply_interval(begin, make.end, sign * known.bytes);
-  if (make.kind == Event::Kind::compressed) apply_interval(make.gap, begin, sign * known.compressed_bytes);
+  if (make.kind == Event::Kind::compressed)
+    apply_interval(make.gap, begin, sign * model_.forms_of(value).compressed_bytes);
   int excluded = known.excluded_at;
   if (excluded >= make.stage && excluded < make.end.stage) tree_.add(excluded, excluded, sign * never_);
 }
@@ -287,7 +289,7 @@ Timeline::Effect Timeline::effect_of_run(int node, int stage) const {
     if (makes[k].end != slot) return;
     dying += model_.value(v).bytes;
     if (k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed)
-      departing += model_.value(v).compressed_bytes;
+      departing += model_.forms_of(v).compressed_bytes;
   };
   for (int v : model_.inputs[node]) end_life(v, make_at(v, slot));
   std::int64_t taken_over = 0;
@@ -308,13 +310,14 @@ Timeline::Effect Timeline::effect_of_run(int node, int stage) const {
 Timeline::Effect Timeline::effect_of_return(const Item& item, int stage) const {
   Slot slot{stage, item.at};
   const Model::Value& value = model_.value(item.id);
+  const Model::Forms& forms = model_.forms_of(item.id);
   const std::vector<Make>& makes = makes_[at(item.id)];
   std::size_t k = make_at(item.id, {stage, item.at + 1});
   std::int64_t rise = value.bytes;
   bool departs = makes[k].end == slot && k + 1 < makes.size() && makes[k + 1].kind == Event::Kind::compressed;
-  if (departs) rise += value.compressed_bytes;
+  if (departs) rise += forms.compressed_bytes;
   std::int64_t net = rise;
-  if (item.kind == Event::Kind::compressed) net -= value.compressed_bytes;
+  if (item.kind == Event::Kind::compressed) net -= forms.compressed_bytes;
   if (makes[k].end == slot) net -= value.bytes;
   return {rise, net};
 }
@@ -339,9 +342,14 @@ Slot Timeline::next_use(int value, Slot slot) const {
   int n = model_.node_count();
   Slot best = model_.value(value).is_output ? Slot{n, n} : Slot{n + 1, 0};
   for (int reader : model_.readers[value]) {
-    const std::vector<int>& runs = runs_[at(reader)];
-    auto next = std::lower_bound(runs.begin(), runs.end(), reader > slot.node ? slot.stage : slot.stage + 1);
-    if (next != runs.end()) best = std::min(best, Slot{*next, reader});
+    const int from = reader > slot.node ? slot.stage : slot.stage + 1;
+    if (reader >= from) {
+      best = std::min(best, Slot{reader, reader});
+      continue;
+    }
+    const std::vector<int>& again = reruns_[at(reader)];
+    auto next = std::lower_bound(again.begin(), again.end(), from);
+    if (next != again.end()) best = std::min(best, Slot{*next, reader});
   }
   return best;
 }
@@ -367,9 +375,9 @@ void Timeline::prune() {
 // A change touches the lives of what is made and of what is read there. What is removed is a change, too.
 void Timeline::prune_changes(std::size_t change_count) {
   for (std::size_t k = change_count; k < journal_.size(); ++k) {
-    Item item = journal_[k].item;
+    Item item = item_of(journal_[k]);
     bool is_run = item.kind == Event::Kind::run;
-    prune_node(is_run ? item.id : model_.value(item.id).node);
+    prune_node(item.at);
     if (!is_run) continue;
     for (int v : model_.inputs[item.id]) prune_node(model_.value(v).node);
   }
@@ -388,11 +396,21 @@ void Timeline::prune_node(int node) {
 
 std::vector<Event> Timeline::events() const {
   std::vector<Event> events;
+  events.reserve(at(item_count_ + model_.node_count()));
   for (int t = 0; t < stage_count(); ++t) {
     for (const Item& item : items(t)) events.push_back({item.kind, item.id});
     if (t < model_.node_count()) events.push_back({Event::Kind::run, t});
   }
   return events;
+}
+
+Items items_of(const Timeline& timeline) {
+  Items items;
+  items.reserve(at(timeline.item_count()));
+  for (int t = 0; t < timeline.stage_count(); ++t) {
+    for (const Item& item : timeline.items(t)) items.push_back({item, t});
+  }
+  return items;
 }
 
 }  // namespace reprise::plan

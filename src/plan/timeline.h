@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "plan/count_tree.h"
@@ -36,6 +37,9 @@ struct Item {
   int at = 0;
   friend bool operator==(const Item&, const Item&) = default;
 };
+
+/// Items, each with its stage.
+using Items = std::vector<std::pair<Item, int>>;
 
 class Timeline {
  public:
@@ -79,7 +83,7 @@ class Timeline {
   Item compressed_of(int value) const { return {Event::Kind::compressed, value, model_.value(value).node}; }
   double cost_of(const Item& item) const;
   bool may_run_again(int node, int stage) const {
-    return model_.node(node).rerun_cost < forbidden && !model_.node(node).excludes && stage > node &&
+    return model_.node(node).rerun_cost() < forbidden && !model_.node(node).excludes && stage > node &&
            stage <= model_.node(node).last_stage;
   }
 
@@ -91,8 +95,8 @@ class Timeline {
   Life life_at(int value, Slot slot) const;
   /// Where a value is first used after a slot; stage_count() if nowhere. Outputs are used in (n, n).
   Slot next_use(int value, Slot slot) const;
-  /// The stages a node runs in, ascending.
-  std::span<const int> stages_of(int node) const { return runs_[static_cast<std::size_t>(node)]; }
+  /// The stages a node runs in after its own, ascending.
+  std::span<const int> reruns_of(int node) const { return reruns_[static_cast<std::size_t>(node)]; }
 
   /// Changes since the last commit can be undone.
   void commit() { journal_.clear(); }
@@ -125,12 +129,17 @@ class Timeline {
     std::int64_t local = 0;       // what the tree holds for this stage
     bool is_dirty = false;
   };
-  struct Change {
-    Item item;
-    int stage;
+  struct Change {  // of an item, whose place in the stage follows from what it is
+    Event::Kind kind;
     bool is_insert;
+    int id;
+    int stage;
   };
 
+  Item item_of(const Change& change) const {
+    bool is_run = change.kind == Event::Kind::run;
+    return {change.kind, change.id, is_run ? change.id : model_.value(change.id).node};
+  }
   void insert_now(const Item& item, int stage);
   void remove_now(const Item& item, int stage);
   void prune_node(int node);
@@ -149,7 +158,7 @@ class Timeline {
   Effect effect_of_return(const Item& item, int stage) const;
 
   const Model& model_;
-  std::vector<std::vector<int>> runs_;    // of each node: stages, ascending, the first being its own
+  std::vector<std::vector<int>> reruns_;  // of each node: see reruns_of
   std::vector<std::vector<Make>> makes_;  // of each value
   std::vector<Stage> stages_;
   std::vector<int> dirty_;
@@ -160,5 +169,8 @@ class Timeline {
   int item_count_ = 0;
   std::vector<Change> journal_;
 };
+
+/// All that is brought back, in order.
+Items items_of(const Timeline& timeline);
 
 }  // namespace reprise::plan

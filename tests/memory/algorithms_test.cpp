@@ -19,7 +19,8 @@ struct Case {
   Instance instance;
 
   explicit Case(std::vector<Buffer> given)
-      : buffers(std::move(given)), instance(make_instance(buffers, rows_of(buffers, listed), 1)) {}
+      : buffers(std::move(given)),
+        instance(make_instance(lifetimes_of(buffers), rows_of(lifetimes_of(buffers), listed), 1)) {}
   void judge(const Placement& placement) const { validate(buffers, {placement, height_of(instance, placement)}); }
 };
 

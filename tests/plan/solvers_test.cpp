@@ -24,14 +24,14 @@ Tried attempt(const Solver& solver, const Problem& p, const PlanOptions& options
   Schedule base = keep_all(p);
   Verdict base_verdict = validate(p, base);
   Deadline deadline(options);
-  auto judge = [&](const Schedule& schedule) {
-    Verdict verdict = validate(p, schedule);
+  auto judge = [&](const SharedSchedule& schedule) {
+    Verdict verdict = validate(p, *schedule);
     EXPECT_TRUE(verdict) << solver.name << ": " << verdict.why;
     tried.lowest = std::min(tried.lowest, verdict.peak);
     if (verdict.peak <= options.budget && (!tried.cost || verdict.cost < *tried.cost)) tried.cost = verdict.cost;
   };
   Attempt attempt{p, options, deadline, model, certificate, base, base_verdict, judge, [] { return 0.0; }};
-  for (const Schedule& schedule : solver.solve(attempt)) judge(schedule);
+  for (const Schedule& schedule : solver.solve(attempt)) judge(std::make_shared<const Schedule>(schedule));
   return tried;
 }
 
