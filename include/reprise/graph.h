@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -222,10 +223,51 @@ class Types {
   std::shared_ptr<const std::vector<Type>> types_;  // null: none
 };
 
+/// What a node reads. Nearly all read three values or less, and those take no memory of their own: small pieces of tens
+/// of thousands of nodes would keep pages in memory that are free but for them.
+class Refs {
+ public:
+  Refs() = default;
+  Refs(std::initializer_list<Ref> refs) : Refs(std::vector<Ref>(refs)) {}
+  Refs(std::vector<Ref> refs) {
+    count_ = static_cast<std::uint32_t>(refs.size());
+    if (count_ > few)
+      many_ = std::make_unique<std::vector<Ref>>(std::move(refs));
+    else
+      std::copy(refs.begin(), refs.end(), few_.begin());
+  }
+  Refs(const Refs& other) : few_(other.few_), count_(other.count_) {
+    if (other.many_) many_ = std::make_unique<std::vector<Ref>>(*other.many_);
+  }
+  Refs(Refs&&) noexcept = default;
+  Refs& operator=(Refs other) noexcept {
+    few_ = other.few_;
+    count_ = other.count_;
+    many_ = std::move(other.many_);
+    return *this;
+  }
+
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  Ref* begin() { return many_ ? many_->data() : few_.data(); }
+  Ref* end() { return begin() + count_; }
+  const Ref* begin() const { return many_ ? many_->data() : few_.data(); }
+  const Ref* end() const { return begin() + count_; }
+  Ref& operator[](std::size_t i) { return begin()[i]; }
+  const Ref& operator[](std::size_t i) const { return begin()[i]; }
+  friend bool operator==(const Refs& a, const Refs& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+ private:
+  static constexpr std::uint32_t few = 3;
+  std::array<Ref, few> few_ = {};
+  std::uint32_t count_ = 0;
+  std::unique_ptr<std::vector<Ref>> many_;  // all of them, if they are more
+};
+
 /// One operation of a graph.
 struct Node {
   const Op* op = nullptr;
-  std::vector<Ref> inputs;
+  Refs inputs;
   Attributes attributes;
   Types outputs;
   std::string name;
@@ -258,7 +300,7 @@ class REPRISE_API Recorder {
 class REPRISE_API Graph {
  public:
   /// Adds a node, its outputs inferred; gives its number. Throws Error where the op refuses the inputs.
-  std::int32_t add(const Op& op, std::vector<Ref> inputs, Attributes attributes = {}, std::string name = {});
+  std::int32_t add(const Op& op, Refs inputs, Attributes attributes = {}, std::string name = {});
   /// Adds an input of the graph.
   Ref add_input(const Type& type, std::string name = {});
   /// Adds a node as it is, trusting its outputs: for passes that copy nodes.

@@ -43,7 +43,7 @@ class Walk {
   void visit(std::int32_t i) {
     if (!depends(i) || slots(i).empty() || is_stop(i)) return;
     const Op& op = *graph_->node(i).op;
-    std::vector<Ref> inputs = graph_->node(i).inputs;
+    Refs inputs = graph_->node(i).inputs;
     bool wanted = std::ranges::any_of(inputs, [&](Ref r) { return depends(r.node); });
     if (!wanted) return;
     if (!op.gradient)

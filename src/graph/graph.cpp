@@ -2,6 +2,10 @@
 // Building graphs: adding nodes, and recording them through values.
 #include "reprise/graph.h"
 
+#include <algorithm>
+#include <ranges>
+#include <span>
+
 #include "base/error.h"
 #include "graph/builtin.h"
 
@@ -51,15 +55,30 @@ Ref bring_into(Graph& graph, const Value& v) {
   return v.graph().get() == &graph ? v.ref() : copy_expression(graph, *v.graph(), v.ref());
 }
 
+// Attributes and types that are the same as those of a node just before are held once: a network of many equal steps
+// would otherwise be many times as large while it is recorded.
+void share_with_neighbours(std::span<const Node> nodes, Node& node) {
+  constexpr std::size_t many = 64;
+  bool has_attributes = node.attributes.empty(), has_types = node.outputs.size() == 0;
+  for (const Node& other : nodes.last(std::min(many, nodes.size())) | std::views::reverse) {
+    if (has_attributes && has_types) return;
+    if (other.op != node.op) continue;
+    if (!has_types && other.outputs == node.outputs) node.outputs = other.outputs, has_types = true;
+    if (!has_attributes && other.attributes == node.attributes)
+      node.attributes = other.attributes, has_attributes = true;
+  }
+}
+
 }  // namespace
 
-std::int32_t Graph::add(const Op& op, std::vector<Ref> node_inputs, Attributes attributes, std::string name) {
+std::int32_t Graph::add(const Op& op, Refs node_inputs, Attributes attributes, std::string name) {
   Type few[2];  // enough for most ops, without an allocation
   std::vector<Type> many(node_inputs.size() > std::size(few) ? node_inputs.size() : 0);
   std::span<Type> types = many.empty() ? std::span(few, node_inputs.size()) : std::span(many);
   for (std::size_t i = 0; i < types.size(); ++i) types[i] = type(node_inputs[i]);
   Node node{&op, std::move(node_inputs), std::move(attributes), {}, std::move(name)};
   node.outputs = op.infer({op, types, node.attributes});
+  share_with_neighbours(nodes_, node);
   return append(std::move(node));
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 std::string text_of(Ref r) { return "%" + std::to_string(r.node) + (r.output ? ":" + std::to_string(r.output) : ""); }
 
-std::string list(const std::vector<Ref>& refs) {
+std::string list(std::span<const Ref> refs) {
   std::string text;
   for (Ref r : refs) text += (text.empty() ? "" : ", ") + text_of(r);
   return text;

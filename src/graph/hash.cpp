@@ -7,9 +7,10 @@
 namespace reprise {
 namespace {
 
-template <class T>
-std::uint64_t hash_items(const std::vector<T>& items, std::uint64_t seed) {
-  return hash_bytes(items.data(), items.size() * sizeof(T), seed + items.size());
+template <class Items>
+std::uint64_t hash_items(const Items& items, std::uint64_t seed) {
+  std::span all(items);
+  return hash_bytes(all.data(), all.size_bytes(), seed + all.size());
 }
 
 std::uint64_t hash_of(const Attribute& attribute, std::uint64_t seed) {
