@@ -140,29 +140,27 @@ PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, Pla
     give_back_free_memory();  // what follows needs the room
     return problem;
   };
-  PlanResult fits;
+  const PlanOptions first{.budget = options.budget,
+                          .solvers = options.solvers,
+                          .without = options.without,
+                          .alignment = options.alignment,
+                          .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+                          .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
+                          .progress = options.progress,
+                          .cancel = options.cancel};
+  double seconds = 0;
   {
     std::shared_ptr<const Problem> problem = made(estimated);
-    if (problem->node_count() > most_nodes) return solve(*timed(), options);
-    fits = solve(*problem, {.budget = options.budget,
-                            .solvers = options.solvers,
-                            .without = options.without,
-                            .alignment = options.alignment,
-                            .iterations = std::min(options.iterations, PlanOptions{}.iterations),
-                            .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
-                            .progress = options.progress,
-                            .cancel = options.cancel});
+    if (problem->node_count() > most_nodes) return solve(*timed(), std::move(options));
+    PlanResult fits = solve(*problem, first);
     if (!fits) return fits;
+    if (!options.start) options.start = std::move(fits.schedule);
+    seconds = fits.seconds;
   }
-  bool is_start = !options.start;
-  if (is_start) options.start = std::move(fits.schedule);
-  fits.problem.reset();
-  PlanResult result = solve(*made(timed), options);
-  result.seconds += fits.seconds;
-  if (result) return result;
-  if (is_start) fits.schedule = std::move(*options.start);
-  fits.problem = estimated();
-  return fits;
+  PlanResult result = solve(*made(timed), std::move(options));
+  if (!result) result = solve(*made(estimated), first);  // the same again: to keep it would take room meanwhile
+  result.seconds += seconds;
+  return result;
 }
 
 Problem problem_of(const Graph& graph, const CompileOptions& options) { return prepare(graph, options).problem; }
@@ -193,8 +191,8 @@ Built build(Graph ready, const CompileOptions& options, Effort effort) {
                           ? plan_within(ready, options)
                           : solve(problem_with_costs(ready, options), planning_of(options));
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
-  auto program = std::make_shared<Program>(link(std::move(ready), *result.problem, result.schedule, result.layout));
   if (is_limited) give_back_free_memory();  // of planning
+  auto program = std::make_shared<Program>(link(std::move(ready), *result.problem, result.schedule, result.layout));
   return {std::move(result), std::move(program)};
 }
 

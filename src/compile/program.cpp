@@ -2,7 +2,7 @@
 #include "compile/program.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -19,10 +19,12 @@ class Linker {
         runs_(at(graph.size()), 0),
         page_(problem.values().size(), -1) {
     program_.graph = std::move(graph);
+    begins_.reserve(layout.size());
     for (const Placement& p : layout) {
       program_.arena_bytes = std::max(program_.arena_bytes, p.offset + p.bytes);
-      begins_[{static_cast<int>(p.kind), p.id, p.from}] = &p;
+      begins_.push_back(&p);
     }
+    std::ranges::sort(begins_, {}, key_of);
     take_pinned();
   }
 
@@ -47,9 +49,12 @@ class Linker {
   }
 
  private:
+  static std::tuple<int, Placement::Kind, int> key_of(const Placement* p) { return {p->id, p->kind, p->from}; }
+
   const Placement* find(Placement::Kind kind, int id, int from) const {
-    auto found = begins_.find({static_cast<int>(kind), id, from});
-    return found == begins_.end() ? nullptr : found->second;
+    std::tuple key{id, kind, from};
+    auto found = std::ranges::lower_bound(begins_, key, {}, key_of);
+    return found == begins_.end() || key_of(*found) != key ? nullptr : *found;
   }
   int value_of(Ref r) const { return problem_.node(r.node).first_value + r.output; }
 
@@ -151,8 +156,8 @@ class Linker {
 
   const Problem& problem_;
   Program program_;
-  std::map<std::array<int, 3>, const Placement*> begins_;  // by kind, id and first step
-  std::vector<const Placement*> place_;                    // of each value, now
+  std::vector<const Placement*> begins_;  // in order of their keys
+  std::vector<const Placement*> place_;   // of each value, now
   std::vector<int> runs_;
   std::vector<std::int64_t> page_;  // of each value, its place in the file, or -1
   int step_ = 0;

@@ -23,13 +23,13 @@ std::string name_of(const Node& node, std::int32_t index) {
 Executor::Executor(std::shared_ptr<const Program> program, const ExecuteOptions& options)
     : program_(std::move(program)), options_(options), arena_(std::make_shared<Arena>(program_->arena_bytes)) {
   prepare_calls();
-  if (program_->page_bytes > 0) prepare_moves();
+  if (program_->page_bytes > 0) page_file_ = std::make_unique<PageFile>(options_.page_folder, program_->page_bytes);
   place_constants();
   if (options_.verify_recompute) {
     hashes_.resize(at(program_->graph.size()));
     page_hashes_.resize(at(program_->page_bytes / page_size));
   }
-  if (options_.timeline) times_.resize(program_->instructions.size());
+  if (options_.timeline) begins_.resize(program_->instructions.size() + 1);
 }
 
 void Executor::place_constants() {
@@ -43,9 +43,9 @@ void Executor::place_constants() {
 
 void Executor::prepare_calls() {
   std::size_t most_places = 0;
-  calls_.reserve(program_->instructions.size());
+  calls_.resize(at(program_->graph.size()), nullptr);
   for (const Instruction& i : program_->instructions) {
-    calls_.push_back(i.kind == Instruction::Kind::run ? &kernels_.of(program_->graph, i.node) : nullptr);
+    if (i.kind == Instruction::Kind::run) calls_[at(i.node)] = &kernels_.of(program_->graph, i.node);
     most_places = std::max(most_places, at(i.inputs) + i.outputs);
   }
   places_.resize(most_places);
@@ -58,24 +58,14 @@ Buffers Executor::buffers(const Instruction& i) {
   return {{places_.data(), inputs}, {places_.data() + inputs, outputs}, arena_->base() + program_->scratch_of(i)};
 }
 
-void Executor::prepare_moves() {
-  page_file_ = std::make_unique<PageFile>(options_.page_folder, program_->page_bytes);
-  moves_.resize(calls_.size());
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    const Instruction& instruction = program_->instructions[i];
-    bool is_out = instruction.kind == Instruction::Kind::page_out,
-         is_in = instruction.kind == Instruction::Kind::page_in;
-    if ((!is_out && !is_in) || instruction.again) continue;
-    std::byte* data = arena_->base() + program_->outputs_of(instruction)[0];
-    moves_[i].run = [file = page_file_.get(), data, page = program_->page_of(instruction), bytes = instruction.bytes,
-                     is_out](const Buffers&) {
-      if (is_out)
-        file->write(page, data, bytes);
-      else
-        file->read(page, data, bytes);
-    };
-    calls_[i] = &moves_[i];
-  }
+void Executor::perform(const Instruction& i) {
+  if (i.kind == Instruction::Kind::run) return calls_[at(i.node)]->run(buffers(i));
+  if (i.kind == Instruction::Kind::drop || i.again) return;  // what is in the file already stays there
+  std::byte* data = arena_->base() + program_->outputs_of(i)[0];
+  if (i.kind == Instruction::Kind::page_out)
+    page_file_->write(program_->page_of(i), data, i.bytes);
+  else
+    page_file_->read(program_->page_of(i), data, i.bytes);
 }
 
 Tensor Executor::pinned(std::int32_t node) const {
@@ -104,40 +94,39 @@ void Executor::run() {
   if (!is_touched_) arena_->touch();
   is_touched_ = true;
   if (options_.poison || options_.verify_recompute || options_.timeline) return run_watched();
-  for (std::size_t i = 0; i < calls_.size(); ++i)
-    if (calls_[i]) calls_[i]->run(buffers(program_->instructions[i]));
+  for (const Instruction& instruction : program_->instructions) perform(instruction);
 }
 
 void Executor::run_watched() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
+  for (std::size_t i = 0; i < program_->instructions.size(); ++i) {
     const Instruction& instruction = program_->instructions[i];
-    double begin = seconds();
-    if (calls_[i]) calls_[i]->run(buffers(instruction));
-    if (options_.timeline) times_[i] = {begin, seconds()};
+    if (options_.timeline) begins_[i] = seconds();
+    perform(instruction);
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     if (options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(program_->scratch_of(instruction), scratch_bytes(instruction));
     if (options_.poison && !fills) poison(program_->outputs_of(instruction)[0], instruction.bytes);
   }
+  if (options_.timeline) begins_.back() = seconds();
 }
 
 // Written when it is asked for: a step should not need memory for it.
 const std::vector<Moment>& Executor::timeline() {
   timeline_.clear();
-  timeline_.reserve(times_.size());
+  timeline_.reserve(program_->instructions.size());
   std::int64_t live = program_->pinned_bytes;
-  for (std::size_t i = 0; i < times_.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
     const Instruction& instruction = program_->instructions[i];
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool is_drop = instruction.kind == Instruction::Kind::drop;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     if (fills) live += instruction.bytes;
-    timeline_.push_back({doing(instruction), instruction.node, is_run && instruction.again, times_[i].begin,
-                         times_[i].end, live + scratch_bytes(instruction), is_drop, !is_run && !is_drop});
+    timeline_.push_back({doing(instruction), instruction.node, is_run && instruction.again, begins_[i], begins_[i + 1],
+                         live + scratch_bytes(instruction), is_drop, !is_run && !is_drop});
     if (!fills) live -= instruction.bytes;
   }
   return timeline_;

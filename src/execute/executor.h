@@ -56,12 +56,9 @@ class Executor {
   const std::vector<Moment>& timeline();
 
  private:
-  struct Times {
-    double begin = 0, end = 0;  // seconds since the run began
-  };
   void place_constants();
   void prepare_calls();
-  void prepare_moves();
+  void perform(const Instruction& instruction);
   void run_watched();
   void poison(std::int64_t offset, std::int64_t bytes);
   void verify(const Instruction& instruction);
@@ -78,12 +75,13 @@ class Executor {
   bool is_touched_ = false;
   KernelCache kernels_{std::numeric_limits<std::size_t>::max()};
   std::vector<void*> places_;         // in the arena, of what the instruction at work reads and makes
-  std::vector<const Kernel*> calls_;  // by instruction; null: nothing to run
+  std::vector<const Kernel*> calls_;  // by node; null: nothing to run
   std::unique_ptr<PageFile> page_file_;
-  std::vector<Kernel> moves_;               // to and from it
   std::vector<std::uint64_t> hashes_;       // of what each node made first
   std::vector<std::uint64_t> page_hashes_;  // of what each page of the file is the beginning of
-  std::vector<Times> times_;                // of the last run, by instruction; empty unless a timeline is asked for
+  /// Of the last run, seconds at which each instruction began, and at which all were done. An instruction ends where
+  /// the next begins, so where recomputing is verified that is part of it. Empty unless a timeline is asked for.
+  std::vector<double> begins_;
   std::vector<Moment> timeline_;
 };
 

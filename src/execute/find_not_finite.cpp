@@ -15,14 +15,12 @@ std::optional<NotFiniteValue> Executor::find_not_finite() {
   };
   for (std::int32_t i : graph.inputs)
     if (auto found = look(i, 0, pinned(i).data())) return found;
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i]) continue;
-    const Instruction& instruction = program_->instructions[i];
-    Buffers at = buffers(instruction);
-    calls_[i]->run(at);
+  for (const Instruction& instruction : program_->instructions) {
+    perform(instruction);
     if (instruction.kind != Instruction::Kind::run) continue;  // a move makes nothing to look at
-    for (std::size_t k = 0; k < at.outputs.size(); ++k)
-      if (auto found = look(instruction.node, k, at.outputs[k])) return found;
+    std::span<const std::int64_t> outputs = program_->outputs_of(instruction);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (auto found = look(instruction.node, k, arena_->base() + outputs[k])) return found;
   }
   return std::nullopt;
 }
