@@ -9,7 +9,7 @@ help:
 	@echo "make demo-onnx   fine-tune a pretrained ONNX file in half of the memory that takes"
 	@echo "make test     install what is missing, build, and run every test"
 	@echo "make test-slow   ten times the random planning problems and damaged files of make test"
-	@echo "make test-full   the built-in models at full size, every budget bit for bit (half an hour, 3 GB)"
+	@echo "make test-full   the built-in models at full size: what they take, and every budget bit for bit (half an hour, 3 GB)"
 	@echo "make test-kill   thirty times: kill a training run at a random moment, and resume it"
 	@echo "make test-sanitizers   all rooms under ASan and UBSan, the engine's threads under TSan (half an hour)"
 	@echo "make check-onnx   the cases that come with ONNX: passed, failed and unsupported, by operator"
@@ -47,7 +47,8 @@ test-slow:
 test-full:
 	@scripts/install-packages test
 	@cmake --preset dev >/dev/null
-	@cmake --build --preset dev --target train_test
+	@cmake --build --preset dev --target train_test cli_test
+	@REPRISE_FULL_MODELS=1 build/dev/bin/cli_test --gtest_filter='*EveryModel.TakesTheBudget*'
 	@REPRISE_FULL_MODELS=1 build/dev/bin/train_test --gtest_filter='*BuiltIn.GivesTheSameBits*'
 
 test-kill:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The budget holds where the kernel itself counts: in a memory cgroup that kills whoever takes more.
+// The budget holds where the kernel itself counts: by what the process takes at most, and in a memory cgroup that kills
+// whoever takes more.
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/tool.h"
@@ -63,6 +65,38 @@ TEST(Budget, HoldsInAMemoryCgroupOfBudgetAndBaselineAnd16MiB) {
   ASSERT_TRUE(tight.is_made());
   EXPECT_NE(tight.tool(bench).status, 0);
 }
+
+struct Tight {
+  std::string model;
+  std::string budget;  // nearly the smallest
+};
+
+bool is_full() { return std::getenv("REPRISE_FULL_MODELS"); }
+
+std::vector<Tight> tight_models() {
+  if (!is_full()) return {{"rnn512", "29%"}, {"lstm512", "7%"}, {"digits", "37%"}, {"gpt4s", "29%"}};
+  return {{"rnn512", "28.1%"}, {"lstm512", "6.95%"}, {"digits", "37%"},     {"gpt4s", "29%"},   {"mlp16", "72%"},
+          {"gpt6", "38%"},     {"resnet18", "48%"},  {"resnet50", "38.5%"}, {"vgg16", "80.5%"}, {"unet", "29%"}};
+}
+
+class EveryModel : public testing::TestWithParam<Tight> {};
+
+// Planning, recording and the program itself are counted, too. Long networks have tens of thousands of instructions.
+TEST_P(EveryModel, TakesTheBudgetAnd16MiBAtMost) {
+  std::string bench =
+      "bench " + GetParam().model + " --estimate --steps 1 --json 2>/dev/null --budget " + GetParam().budget;
+  if (!is_full()) bench += " --time-limit 4";
+  Outcome run = tool(bench);
+  ASSERT_EQ(run.status, 0) << bench;
+  json r = json::parse(run.output);
+  std::int64_t allowed = r["budget_bytes"], taken = r["rss_peak_bytes"];
+  EXPECT_LE(taken, allowed + (16 << 20)) << bench << ": " << static_cast<double>(taken - allowed) / (1 << 20) << " MiB";
+  EXPECT_LE(r["measured_peak_bytes"].get<std::int64_t>(), allowed) << bench;
+  RecordProperty("kib_beside_the_budget", static_cast<int>((taken - allowed) / 1024));
+}
+
+INSTANTIATE_TEST_SUITE_P(Budget, EveryModel, testing::ValuesIn(tight_models()),
+                         [](const auto& given) { return given.param.model; });
 
 }  // namespace
 }  // namespace reprise::cli
