@@ -129,6 +129,7 @@ class REPRISE_API Compiled {
 
  private:
   struct Impl;
+  Impl& impl() const;  // throws Error if it was moved away
   std::unique_ptr<Impl> impl_;
 };
 

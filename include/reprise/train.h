@@ -91,6 +91,7 @@ class REPRISE_API TrainStep {
 
  private:
   struct Impl;
+  Impl& impl() const;  // throws Error if it was moved away
   std::unique_ptr<Impl> impl_;
 };
 

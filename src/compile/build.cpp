@@ -133,6 +133,21 @@ PlanResult plan(const Prepared& prepared, const CompileOptions& options) {
   return solve(prepared.problem, planning_of(options));
 }
 
+namespace {
+
+PlanOptions first_that_fits(const PlanOptions& options) {
+  return {.budget = options.budget,
+          .solvers = options.solvers,
+          .without = options.without,
+          .alignment = options.alignment,
+          .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+          .gap = std::numeric_limits<double>::infinity(),
+          .progress = options.progress,
+          .cancel = options.cancel};
+}
+
+}  // namespace
+
 PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, PlanOptions options) {
   constexpr int most_nodes = 20'000;  // with more it would take minutes
   auto made = [](const ProblemMaker& make) {
@@ -140,14 +155,7 @@ PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, Pla
     give_back_free_memory();  // what follows needs the room
     return problem;
   };
-  const PlanOptions first{.budget = options.budget,
-                          .solvers = options.solvers,
-                          .without = options.without,
-                          .alignment = options.alignment,
-                          .iterations = std::min(options.iterations, PlanOptions{}.iterations),
-                          .gap = std::numeric_limits<double>::infinity(),  // the first that fits will do
-                          .progress = options.progress,
-                          .cancel = options.cancel};
+  const PlanOptions first = first_that_fits(options);
   double seconds = 0;
   {
     std::shared_ptr<const Problem> problem = made(estimated);
@@ -182,14 +190,24 @@ PlanResult plan_within(const Graph& graph, const CompileOptions& options) {
   return settled(once, once, planning_of(options));
 }
 
+// Within the time limit, if there is one. What does not fit is refused before an op is timed.
+PlanResult plan_in_time(const Graph& graph, const CompileOptions& options) {
+  if (options.measure && options.budget < std::numeric_limits<std::int64_t>::max()) {
+    PlanOptions first = first_that_fits(planning_of(options));
+    first.time_limit = options.planning.time_limit;
+    PlanResult fits = solve(problem_with_costs(graph, without_times(options)), std::move(first));
+    if (!fits) return fits;
+  }
+  return solve(problem_with_costs(graph, options), planning_of(options));
+}
+
 }  // namespace
 
 Built build(Graph ready, const CompileOptions& options, Effort effort) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
   if (is_limited) give_back_free_memory();  // of recording and passes
-  PlanResult result = is_limited && effort == Effort::settle
-                          ? plan_within(ready, options)
-                          : solve(problem_with_costs(ready, options), planning_of(options));
+  PlanResult result =
+      is_limited && effort == Effort::settle ? plan_within(ready, options) : plan_in_time(ready, options);
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   if (is_limited) give_back_free_memory();  // of planning
   auto program = std::make_shared<Program>(link(std::move(ready), *result.problem, result.schedule, result.layout));

@@ -2,6 +2,7 @@
 // A compiled function: a session whose results are handed out.
 #include "reprise/compile.h"
 
+#include "base/error.h"
 #include "train/session.h"
 
 namespace reprise {
@@ -20,9 +21,14 @@ Compiled::~Compiled() = default;
 Compiled::Compiled(Compiled&&) noexcept = default;
 Compiled& Compiled::operator=(Compiled&&) noexcept = default;
 
+Compiled::Impl& Compiled::impl() const {
+  if (!impl_) fail("[compile] this function was moved away: use the one it was moved to");
+  return *impl_;
+}
+
 std::vector<Tensor> Compiled::run(std::span<const Tensor> inputs) {
-  impl_->choose(types_of(inputs));
-  Executor& executor = impl_->session.executor();
+  impl().choose(types_of(inputs));
+  Executor& executor = impl().session.executor();
   write_inputs(executor, inputs);
   executor.run();
   std::vector<Tensor> results;
@@ -30,9 +36,9 @@ std::vector<Tensor> Compiled::run(std::span<const Tensor> inputs) {
   return results;
 }
 
-void Compiled::prepare(std::span<const Type> inputs) { impl_->choose(inputs); }
-const PlanResult& Compiled::plan() const { return impl_->session.plan("compile"); }
-std::int64_t Compiled::arena_bytes() const { return impl_->session.arena_bytes("compile"); }
-const std::vector<Moment>& Compiled::timeline() const { return impl_->session.timeline("compile"); }
+void Compiled::prepare(std::span<const Type> inputs) { impl().choose(inputs); }
+const PlanResult& Compiled::plan() const { return impl().session.plan("compile"); }
+std::int64_t Compiled::arena_bytes() const { return impl().session.arena_bytes("compile"); }
+const std::vector<Moment>& Compiled::timeline() const { return impl().session.timeline("compile"); }
 
 }  // namespace reprise

@@ -129,44 +129,49 @@ TrainStep::~TrainStep() = default;
 TrainStep::TrainStep(TrainStep&&) noexcept = default;
 TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
 
-double TrainStep::run(std::span<const Tensor> batch) { return impl_->run(batch); }
-void TrainStep::compile(std::span<const Type> batch) { impl_->choose(batch); }
-
-Graph TrainStep::graph(std::span<const Type> batch) const {
-  return record_step(impl_->step, impl_->options, std::max(1, impl_->options.accumulate), batch);
+TrainStep::Impl& TrainStep::impl() const {
+  if (!impl_) fail("[train_step] this step was moved away: use the one it was moved to");
+  return *impl_;
 }
 
-const PlanResult& TrainStep::plan() const { return impl_->session.plan("train_step"); }
-std::int64_t TrainStep::arena_bytes() const { return impl_->session.arena_bytes("train_step"); }
-const std::vector<Moment>& TrainStep::timeline() const { return impl_->session.timeline("train_step"); }
-std::int64_t TrainStep::pinned_bytes() const { return impl_->session.pinned_bytes("train_step"); }
+double TrainStep::run(std::span<const Tensor> batch) { return impl().run(batch); }
+void TrainStep::compile(std::span<const Type> batch) { impl().choose(batch); }
+
+Graph TrainStep::graph(std::span<const Type> batch) const {
+  return record_step(impl().step, impl().options, std::max(1, impl().options.accumulate), batch);
+}
+
+const PlanResult& TrainStep::plan() const { return impl().session.plan("train_step"); }
+std::int64_t TrainStep::arena_bytes() const { return impl().session.arena_bytes("train_step"); }
+const std::vector<Moment>& TrainStep::timeline() const { return impl().session.timeline("train_step"); }
+std::int64_t TrainStep::pinned_bytes() const { return impl().session.pinned_bytes("train_step"); }
 void TrainStep::give_back() {
   plan();
-  impl_->session.executor().give_back();
+  impl().session.executor().give_back();
 }
 int TrainStep::parts() const {
   plan();
-  return impl_->parts.at(impl_->key);
+  return impl().parts.at(impl().key);
 }
 
 Tensor TrainStep::batch(std::size_t i) const {
   plan();
-  if (i >= impl_->types.size())
-    fail("[train_step] batch({}): a batch has {} tensors, counted from 0", i, impl_->types.size());
-  Executor& executor = impl_->session.executor();
+  if (i >= impl().types.size())
+    fail("[train_step] batch({}): a batch has {} tensors, counted from 0", i, impl().types.size());
+  Executor& executor = impl().session.executor();
   return executor.pinned(executor.program().graph.inputs[i]);
 }
 
-std::int64_t TrainStep::steps() const { return static_cast<std::int64_t>(impl_->step.steps.value().item()); }
+std::int64_t TrainStep::steps() const { return static_cast<std::int64_t>(impl().step.steps.value().item()); }
 
 nn::Fields TrainStep::state() const {
   nn::Fields all;
-  for (const Trained& t : impl_->step.trained) {
+  for (const Trained& t : impl().step.trained) {
     all.push_back({t.name, t.parameter});
     for (std::size_t k = 0; k < t.states.size(); ++k)
       all.push_back({"optimizer." + t.name + "." + std::to_string(k), t.states[k]});
   }
-  all.push_back({"optimizer.steps", impl_->step.steps});
+  all.push_back({"optimizer.steps", impl().step.steps});
   return all;
 }
 

@@ -168,6 +168,42 @@ TEST(TrainStep, RefusesOneByteLessThanTheSmallestBudget) {
   EXPECT_LE(step.arena_bytes(), smallest);
 }
 
+TEST(TrainStep, RefusesBeforeAnOpOfAnyPartIsTimed) {
+  Subject s = subject(deep_mlp(2, 64), optim::Sgd{}.rule(), square_batch(4, 64));
+  StepOptions options{.accumulate = 0, .planning = {.iterations = 100}, .measure = false};
+  options.budget = smallest_budget_of(s, options) - 1;
+  auto taken = [&](bool measures) {
+    options.measure = measures;
+    TrainStep step(s.loss, s.parameters, s.rule, options);
+    MemoryScope scope;
+    EXPECT_THROW(step.compile(std::vector{s.batch[0].type(), s.batch[1].type()}), NoScheduleFits);
+    return scope.use().peak_bytes;
+  };
+  EXPECT_EQ(taken(true), taken(false)) << "tensors to time ops with";
+}
+
+TEST(TrainStep, TimesOpsInTheMemoryThatTheBudgetLeaves) {
+  auto make = [] { return subject(deep_mlp(2, 512), optim::Sgd{}.rule(), square_batch(16, 512)); };
+  std::int64_t smallest = smallest_budget_of(make(), {.measure = false});
+  Subject s = make();
+  auto profile = std::make_shared<Profile>();
+  TrainStep step(s.loss, s.parameters, s.rule, {.budget = smallest, .profile = profile});
+  MemoryScope scope;
+  step.compile(std::vector{s.batch[0].type(), s.batch[1].type()});
+  EXPECT_LE(scope.use().peak_bytes, smallest - step.pinned_bytes());
+  EXPECT_GT(profile->size(), 0u) << "nothing was timed";
+}
+
+TEST(TrainStep, SaysThatItWasMovedAway) {
+  Subject s = subject(deep_mlp(1, 4), optim::Sgd{}.rule(), square_batch(2, 4));
+  TrainStep step(s.loss, s.parameters, s.rule, {.measure = false});
+  TrainStep other = std::move(step);
+  EXPECT_GT(other.run(s.batch), 0);
+  const std::string words = "[train_step] this step was moved away: use the one it was moved to";
+  EXPECT_EQ(message_of([&] { step.plan(); }), words);
+  EXPECT_EQ(message_of([&] { step.run(s.batch); }), words);
+}
+
 // What fits must not depend on how long a busy machine searched, nor on what it measured.
 TEST(TrainStep, FitsTheSmallestBudgetHoweverShortTheTimeToPlan) {
   auto make = [] { return subject(deep_mlp(8, 24), optim::Adam{}.rule(), square_batch(64, 24)); };
