@@ -89,7 +89,7 @@ struct Moment {
   std::string_view name;   // of its op, or "page_out" or "page_in"
   std::int32_t node = -1;  // of the compiled graph; where a value is moved, the one that makes it
   bool recompute = false;
-  double begin = 0, end = 0;    // seconds since the run began
+  double begin = 0, end = 0;    // seconds since the run began; with what .poison and .verify_recompute add
   std::int64_t live_bytes = 0;  // of the arena, in use while it ran
   bool is_drop = false;         // it computed nothing, only gave memory back
   bool is_move = false;         // to a disk or back

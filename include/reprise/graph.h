@@ -239,7 +239,8 @@ class Refs {
   Refs(const Refs& other) : few_(other.few_), count_(other.count_) {
     if (other.many_) many_ = std::make_unique<std::vector<Ref>>(*other.many_);
   }
-  Refs(Refs&&) noexcept = default;
+  Refs(Refs&& other) noexcept
+      : few_(other.few_), count_(std::exchange(other.count_, 0)), many_(std::move(other.many_)) {}
   Refs& operator=(Refs other) noexcept {
     few_ = other.few_;
     count_ = other.count_;

@@ -166,7 +166,10 @@ PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, Pla
     seconds = fits.seconds;
   }
   PlanResult result = solve(*made(timed), std::move(options));
-  if (!result) result = solve(*made(estimated), first);  // the same again: to keep it would take room meanwhile
+  if (!result) {
+    seconds += result.seconds;
+    result = solve(*made(estimated), first);  // the same again: to keep it would take room meanwhile
+  }
   result.seconds += seconds;
   return result;
 }
@@ -192,13 +195,21 @@ PlanResult plan_within(const Graph& graph, const CompileOptions& options) {
 
 // Within the time limit, if there is one. What does not fit is refused before an op is timed.
 PlanResult plan_in_time(const Graph& graph, const CompileOptions& options) {
+  PlanOptions planning = planning_of(options);
+  double seconds = 0;
   if (options.measure && options.budget < std::numeric_limits<std::int64_t>::max()) {
-    PlanOptions first = first_that_fits(planning_of(options));
-    first.time_limit = options.planning.time_limit;
+    PlanOptions first = first_that_fits(planning);
+    first.start = planning.start;
+    first.time_limit = planning.time_limit;
     PlanResult fits = solve(problem_with_costs(graph, without_times(options)), std::move(first));
     if (!fits) return fits;
+    if (!planning.start) planning.start = std::move(fits.schedule);
+    seconds = fits.seconds;
+    planning.time_limit = std::max(0.0, planning.time_limit - seconds);
   }
-  return solve(problem_with_costs(graph, options), planning_of(options));
+  PlanResult result = solve(problem_with_costs(graph, options), std::move(planning));
+  result.seconds += seconds;
+  return result;
 }
 
 }  // namespace

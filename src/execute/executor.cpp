@@ -101,25 +101,25 @@ void Executor::run_watched() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (std::size_t i = 0; i < program_->instructions.size(); ++i) {
-    const Instruction& instruction = program_->instructions[i];
-    if (options_.timeline) begins_[i] = seconds();
+  done_ = 0;
+  for (const Instruction& instruction : program_->instructions) {
+    if (options_.timeline) begins_[done_] = seconds();
     perform(instruction);
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool fills = is_run || instruction.kind == Instruction::Kind::page_in;
     if (options_.verify_recompute) verify(instruction);
     if (options_.poison && is_run) poison(program_->scratch_of(instruction), scratch_bytes(instruction));
     if (options_.poison && !fills) poison(program_->outputs_of(instruction)[0], instruction.bytes);
+    if (options_.timeline) begins_[++done_] = seconds();
   }
-  if (options_.timeline) begins_.back() = seconds();
 }
 
 // Written when it is asked for: a step should not need memory for it.
 const std::vector<Moment>& Executor::timeline() {
   timeline_.clear();
-  timeline_.reserve(program_->instructions.size());
+  timeline_.reserve(done_);
   std::int64_t live = program_->pinned_bytes;
-  for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
+  for (std::size_t i = 0; i < done_; ++i) {
     const Instruction& instruction = program_->instructions[i];
     bool is_run = instruction.kind == Instruction::Kind::run;
     bool is_drop = instruction.kind == Instruction::Kind::drop;

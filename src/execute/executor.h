@@ -80,8 +80,10 @@ class Executor {
   std::vector<std::uint64_t> hashes_;       // of what each node made first
   std::vector<std::uint64_t> page_hashes_;  // of what each page of the file is the beginning of
   /// Of the last run, seconds at which each instruction began, and at which all were done. An instruction ends where
-  /// the next begins, so where recomputing is verified that is part of it. Empty unless a timeline is asked for.
+  /// the next begins: filling what is dropped and verifying what is recomputed are part of it. Empty unless a timeline
+  /// is asked for.
   std::vector<double> begins_;
+  std::size_t done_ = 0;  // instructions of the last run that have times: an exception ends a run before its end
   std::vector<Moment> timeline_;
 };
 

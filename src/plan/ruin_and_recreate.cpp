@@ -141,6 +141,7 @@ class Search {
     auto over = attempt_.clock(0.3);
     auto should_stop = [&] { return over() >= 1 || attempt_.deadline.is_over(); };
     for (double share : {1.4, 1.6, 1.2}) {
+      if (should_stop()) return;
       PlanOptions options = attempt_.options;
       options.budget = static_cast<std::int64_t>(share * static_cast<double>(budget()));
       Certificate certificate = prove(model_, options.budget, should_stop);

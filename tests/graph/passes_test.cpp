@@ -23,6 +23,38 @@ int count(const Graph& graph, std::string_view op) {
   return n;
 }
 
+TEST(Refs, HoldAnyNumberThroughCopiesAndMoves) {
+  for (std::int32_t count = 0; count < 8; ++count) {
+    std::vector<Ref> all;
+    for (std::int32_t i = 0; i < count; ++i) all.push_back({i, i % 2});
+    Refs refs(all), copy = refs;
+    Refs moved = std::move(refs);
+    EXPECT_TRUE(refs.empty());
+    EXPECT_EQ(moved, copy);
+    EXPECT_TRUE(std::ranges::equal(moved, all));
+    copy = Refs{{7, 0}};
+    EXPECT_TRUE(std::ranges::equal(moved, all)) << "a copy of its own";
+    moved = moved;
+    EXPECT_TRUE(std::ranges::equal(moved, all));
+  }
+}
+
+TEST(Graph, SharesEqualTypesAndAttributesAsItIsRecorded) {
+  Graph g = traced([](const Values& v) {
+    Value x = v[0];
+    for (int i = 0; i < 5; ++i) x = tanh(leaky_relu(x, 0.25));
+    return Values{x};
+  });
+  std::set<const void*> types, attributes;
+  for (const Node& node : g.nodes()) {
+    if (node.op->name == "tanh") types.insert(node.outputs.begin());
+    if (!node.inputs.empty() && !node.attributes.empty()) attributes.insert(node.attributes.begin());
+  }
+  EXPECT_EQ(count(g, "tanh"), 5);
+  EXPECT_EQ(types.size(), 1u);
+  EXPECT_EQ(attributes.size(), 1u);
+}
+
 TEST(DeadCode, IsRemovedAndInputsStay) {
   Graph graph = traced(
       [](const Values& v) -> Values {

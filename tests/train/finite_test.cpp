@@ -141,5 +141,23 @@ TEST(TrainStep, GivesBackTheMemoryItNeedsOnlyWhileItRuns) {
   EXPECT_LT(step.pinned_bytes(), step.arena_bytes());
 }
 
+TEST(NotFinite, ATimelineEndsWithTheLastInstructionThatWasDone) {
+  TrainStep step = fragile_step({.check_finite = FiniteCheck::gradients, .measure = false, .timeline = true});
+  auto is_in_order = [&] {
+    double last = 0;
+    for (const Moment& m : step.timeline()) {
+      if (m.begin < last || m.end < m.begin) return false;
+      last = m.end;
+    }
+    return true;
+  };
+  step(varied(), one);
+  std::size_t all = step.timeline().size();
+  EXPECT_TRUE(is_in_order());
+  EXPECT_THROW(step(rows(NAN), one), NotFinite);
+  EXPECT_LT(step.timeline().size(), all);
+  EXPECT_TRUE(is_in_order());
+}
+
 }  // namespace
 }  // namespace reprise
