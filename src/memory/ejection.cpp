@@ -19,7 +19,7 @@ constexpr std::int64_t nowhere = -1;
 class Ejection {
  public:
   Ejection(const Instance& instance, std::int64_t capacity, std::uint64_t seed, Work& work)
-      : in_(instance), capacity_(capacity), random_(seed), work_(work), companions_(companions_of(instance)) {
+      : in_(instance), capacity_(capacity), random_(seed), work_(work), companions_(instance) {
     for (const Item& item : in_.items) {
       double size = static_cast<double>(item.height) / static_cast<double>(capacity);
       double duration = static_cast<double>(in_.duration(item)) / in_.sections;
@@ -64,12 +64,12 @@ class Ejection {
     auto [offset, weight] = lightest(i);
     if (weight > 0) {
       weight_[index(i)] += hardness_[index(i)];
-      for (const Companion& c : companions_[index(i)]) {
+      companions_.for_each(i, [&, at = offset](const Companion& c) {
         std::int64_t& other = offset_[index(c.item)];
-        if (other == nowhere || other - c.own_size >= offset || other + c.size <= offset) continue;
+        if (other == nowhere || other - c.own_size >= at || other + c.size <= at) return;
         other = nowhere;
         pool_.push_back(c.item);
-      }
+      });
     }
     offset_[index(i)] = offset;
   }
@@ -80,14 +80,14 @@ class Ejection {
     ends_.clear();
     spots_.assign({0, highest(item(i))});
     std::int64_t alignment = item(i).alignment;
-    for (const Companion& c : companions_[index(i)]) {
+    companions_.for_each(i, [&](const Companion& c) {
       std::int64_t other = offset_[index(c.item)];
-      if (other == nowhere) continue;
+      if (other == nowhere) return;
       begins_.push_back({other - c.own_size, weight_[index(c.item)]});
       ends_.push_back({other + c.size, weight_[index(c.item)]});
       if (other >= c.own_size) spots_.push_back((other - c.own_size) & -alignment);
       spots_.push_back(align_up(other + c.size, alignment));
-    }
+    });
     std::ranges::sort(begins_);
     std::ranges::sort(ends_);
     std::ranges::sort(spots_);
@@ -117,7 +117,7 @@ class Ejection {
   std::int64_t capacity_;
   Random random_;
   Work& work_;
-  std::vector<std::vector<Companion>> companions_;
+  Companions companions_;
   std::vector<std::int64_t> hardness_, weight_;  // at first, and now
   Placement offset_;
   std::vector<int> pool_;

@@ -31,7 +31,7 @@ Score score(const Instance& instance, const Placement& placement, std::int64_t g
 class OrderSearch {
  public:
   OrderSearch(const Instance& instance, std::int64_t goal, std::uint64_t seed, Work& work)
-      : in_(instance), goal_(goal), random_(seed), work_(work), companions_(companions_of(instance)) {}
+      : in_(instance), goal_(goal), random_(seed), work_(work), companions_(instance) {}
 
   Placement run(const Placement& start, std::int64_t allowance) {
     std::int64_t end = work_.used() + std::min(allowance, work_.left());
@@ -57,10 +57,10 @@ class OrderSearch {
     Placement placement(sequence.size(), -1);
     for (int i : sequence) {
       blocks_.clear();
-      for (const Companion& c : companions_[static_cast<std::size_t>(i)]) {
+      companions_.for_each(i, [&](const Companion& c) {
         std::int64_t at = placement[static_cast<std::size_t>(c.item)];
         if (at >= 0) blocks_.push_back({at - c.own_size, at + c.size});
-      }
+      });
       placement[static_cast<std::size_t>(i)] = lowest_gap(blocks_, in_.items[static_cast<std::size_t>(i)].alignment);
       work_.spend(4 * static_cast<std::int64_t>(blocks_.size()) + 8);
     }
@@ -98,7 +98,7 @@ class OrderSearch {
   std::int64_t goal_;
   Random random_;
   Work& work_;
-  std::vector<std::vector<Companion>> companions_;
+  Companions companions_;
   std::vector<Block> blocks_;
 };
 

@@ -3,6 +3,7 @@
 // Several prices around the best give cuts with more or less room left; shaving repairs what is still over the budget
 // elsewhere.
 #include <algorithm>
+#include <optional>
 
 #include "base/index.h"
 #include "plan/annealer.h"
@@ -105,19 +106,23 @@ std::vector<Schedule> solve_min_cut(const Attempt& attempt) {
   return {};
 }
 
-std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop) {
+void each_cheap_cut(const Attempt& attempt, const std::function<bool()>& should_stop,
+                    const std::function<bool(const Schedule&)>& take) {
   constexpr int branches = 300;  // cuts
-  std::vector<Schedule> found;
-  if (attempt.certificate.seeds.empty()) return found;
+  if (attempt.certificate.seeds.empty()) return;
   const Certificate::Seed& seed = attempt.certificate.seeds.front();
-  Moment moment(attempt.model, seed.node, Scope::this_order);
-  Branched branched = branch_and_bound(moment, attempt.options.budget, seed.bound, branches, should_stop);
-  for (const Moment::Choice& choice : branched.cheap) {
+  auto cheap = [&] {
+    Moment moment(attempt.model, seed.node, Scope::this_order);
+    return branch_and_bound(moment, attempt.options.budget, seed.bound, branches, should_stop).cheap;
+  };
+  auto schedule_of = [&](const Moment::Choice& choice) -> std::optional<Schedule> {
     Timeline timeline(attempt.model);
     Walk(timeline, seed.node, choice);
-    if (timeline.is_valid()) found.push_back(to_schedule(attempt.problem, attempt.model, timeline.events()));
-  }
-  return found;
+    if (!timeline.is_valid()) return {};
+    return to_schedule(attempt.problem, attempt.model, timeline.events());
+  };
+  for (const Moment::Choice& choice : cheap())
+    if (std::optional<Schedule> schedule = schedule_of(choice); schedule && !take(*schedule)) return;
 }
 
 }  // namespace reprise::plan

@@ -161,12 +161,12 @@ class Search {
   void take_cheap_cuts() {
     auto over = attempt_.clock(0.15);
     auto should_stop = [&] { return over() >= 1 || is_over(); };
-    for (const Schedule& cut : cheap_cuts(attempt_, should_stop)) {
-      if (should_stop()) return;
+    each_cheap_cut(attempt_, should_stop, [&](const Schedule& cut) {
+      if (should_stop()) return false;
       bool is_taken =
           take_from(cut, std::min<std::int64_t>(attempt_.scaled_iterations() / 40, 4 * model_.node_count()));
-      if (!is_taken && attempt_.is_large()) return;  // another takes seconds, and is much like it
-    }
+      return is_taken || !attempt_.is_large();  // another takes seconds, and is much like it
+    });
   }
 
   bool take_from(const Schedule& schedule, std::int64_t iterations) {

@@ -117,7 +117,9 @@ std::vector<Schedule> solve_order_search(const Attempt& attempt);
 /// Hands over what least cuts at the moments that bind say, as schedules, until `take` says no.
 void each_min_cut(const Attempt& attempt, const std::function<bool(SharedSchedule)>& take);
 
-/// What the cheapest choices at the most binding moment say, as schedules; most need repair.
-std::vector<Schedule> cheap_cuts(const Attempt& attempt, const std::function<bool()>& should_stop);
+/// Hands over what the cheapest choices at the most binding moment say, as schedules, until `take` says no; most need
+/// repair.
+void each_cheap_cut(const Attempt& attempt, const std::function<bool()>& should_stop,
+                    const std::function<bool(const Schedule&)>& take);
 
 }  // namespace reprise::plan

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "memory/brute_force.h"
+#include "memory/companions.h"
 #include "memory/lifetimes.h"
 #include "memory/reduce.h"
 #include "memory/solvers.h"
@@ -23,6 +25,34 @@ struct Case {
         instance(make_instance(lifetimes_of(buffers), rows_of(lifetimes_of(buffers), listed), 1)) {}
   void judge(const Placement& placement) const { validate(buffers, {placement, height_of(instance, placement)}); }
 };
+
+TEST(Companions, AreAllPairsOfPartsThatShareASection) {
+  using Pair = std::tuple<int, int, std::int64_t, std::int64_t>;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed);
+    std::vector<Buffer> buffers = random_buffers(random, 40, random.between(1, 60), 100);
+    for (std::size_t i = 1; i < buffers.size(); i += random.chance(0.5) ? 1 : 2) {  // rows of two and more
+      buffers[i].takes_over = i - 1;
+      buffers[i].lower = buffers[i - 1].upper;
+      buffers[i].upper = buffers[i].lower + random.between(1, 20);
+    }
+    Case c(std::move(buffers));
+    const Instance& in = c.instance;
+    const int count = static_cast<int>(in.items.size());
+    std::vector<Pair> told, all;
+    Companions companions(in);
+    for (int i = 0; i < count; ++i)
+      companions.for_each(i, [&](const Companion& o) { told.push_back({i, o.item, o.own_size, o.size}); });
+    for (int i = 0; i < count * count; ++i)
+      for (const Part& p : in.parts_of(in.items[static_cast<std::size_t>(i / count)]))
+        for (const Part& q : in.parts_of(in.items[static_cast<std::size_t>(i % count)]))
+          if (i / count != i % count && p.first < q.last && q.first < p.last)
+            all.push_back({i / count, i % count, p.size, q.size});
+    std::ranges::sort(told);
+    std::ranges::sort(all);
+    ASSERT_EQ(told, all) << "seed " << seed;
+  }
+}
 
 TEST(Skyline, IsValidInEveryOrder) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
