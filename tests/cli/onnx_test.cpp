@@ -57,7 +57,8 @@ class OnnxCommand : public CommandTest {
   }
 };
 
-// The most bytes of memory that the tool had at a time, and its status.
+// The most bytes of memory that the tool had at a time, and its status. It has the same kernels on every machine: those
+// for vectors of 16 numbers pad 8 channels to 16.
 std::pair<std::int64_t, int> peak_of(const std::vector<std::string>& arguments) {
   std::vector<char*> words = {const_cast<char*>(REPRISE_TOOL)};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
@@ -67,6 +68,7 @@ std::pair<std::int64_t, int> peak_of(const std::vector<std::string>& arguments) 
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, 1);
     dup2(nowhere, 2);
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     execv(REPRISE_TOOL, words.data());
     _exit(127);
   }
