@@ -38,7 +38,7 @@ struct Recipe {
   double epochs = 0;                // 0 of both: 1000 steps
   std::int64_t schedule_steps = 0;  // after which the schedule is at its end; 0: all
   double clip_norm = 0, clip_value = 0;
-  int accumulate = 1;  // parts of a batch; 0: as many as run fastest, which then depends on the budget
+  int accumulate = 1;  // parts of a batch; 0: as many as run fastest, by the budget and by times taken on this machine
   std::uint64_t seed = 1;
   double validation = 0.1;            // share of the samples that validate; 0: none
   std::int64_t validate_samples = 0;  // of those at each evaluation, evenly spread; 0: 1024, or all if they are fewer
@@ -142,9 +142,9 @@ struct TrainingMemory {
   std::int64_t data = 0;         // samples in memory and the next batch
   std::int64_t step = 0;         // the step's arena
   std::int64_t evaluation = 0;   // what evaluating takes beside parameters and optimizer state, which stay
-  std::int64_t unlimited = 0;    // what a run takes that recomputes nothing
+  std::int64_t unlimited = 0;    // what a run takes that recomputes nothing, with whole batches if parts were chosen
   std::int64_t all_trained = 0;  // the same if no parameter were frozen; 0 where none is
-  std::int64_t smallest = 0;     // the smallest budget
+  std::int64_t smallest = 0;     // the smallest budget, in the parts of a batch that are used
   std::int64_t paged = 0;        // what a step moves to a disk
   std::int64_t guarded = 0;  // the smallest that checks gradients too, where this budget is too small for that; else 0
 };

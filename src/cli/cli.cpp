@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "base/spelling.h"
@@ -64,9 +67,7 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
   return {};
 }
 
-}  // namespace
-
-int run(int argc, char** argv) {
+int run_verb(int argc, char** argv) {
   CLI::App app{"reprise: train in the memory you have", "reprise"};
   app.require_subcommand(1);
   Status status = done;
@@ -88,6 +89,16 @@ int run(int argc, char** argv) {
     return failed;
   }
   return status;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  int status = run_verb(argc, argv);
+  // A result that is short is written only now: a full disk must not pass for success.
+  if (std::fflush(stdout) == 0 || status != done) return status;
+  fmt::print(stderr, "reprise: cannot write to standard output: {}\n", std::strerror(errno));
+  return failed;
 }
 
 }  // namespace reprise::cli

@@ -145,7 +145,7 @@ Built built_in(int parts, const GradCommand& command, const BuiltInModel& model,
   }
 }
 
-// In as many parts as the command says, or as run fastest.
+// In as many parts as the command says, or as run fastest, by estimated costs.
 BuiltInParts built(const GradCommand& command, const BuiltInModel& model, std::int64_t budget) {
   auto build_in = [&](int parts, Effort effort) { return built_in(parts, command, model, budget, effort); };
   if (int parts = parts_of(command.accumulate); parts > 0) return {build_in(parts, Effort::settle), parts};
@@ -153,10 +153,11 @@ BuiltInParts built(const GradCommand& command, const BuiltInModel& model, std::i
   return build_fastest(first.rank() == 0 ? 1 : first[0], build_in);
 }
 
+// Percentages are of what the whole batch takes where its parts are to be chosen.
 std::int64_t budget_of(const GradCommand& command, const BuiltInModel& model) {
   if (command.budget.find('%') == std::string::npos) return parse_bytes(command.budget);
-  BuiltInParts free = built(command, model, no_limit);
-  return parse_bytes(command.budget, free.built.program->arena_bytes + memory_use().live_bytes);
+  Built free = built_in(std::max(1, parts_of(command.accumulate)), command, model, no_limit, Effort::settle);
+  return parse_bytes(command.budget, free.program->arena_bytes + memory_use().live_bytes);
 }
 
 // The arena's tensors are written as they lie there: results are held once.

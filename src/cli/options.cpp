@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,9 +68,19 @@ Check one_of(const std::string& names) {
       "NAME");
 }
 
+namespace {
+
+// The parser takes -1 for the largest number there is.
+std::string sign_error(const std::string& text) {
+  return text.starts_with('-') ? fmt::format("'{}' is below 0", text) : std::string();
+}
+
+}  // namespace
+
 template <class T>
 void add_option(CLI::App& verb, const std::string& name, T& variable, const std::string& help, const Rules& rules) {
   CLI::Option* option = verb.add_option(name, variable, help)->required(rules.is_required);
+  if constexpr (std::is_unsigned_v<T>) option->check(CLI::Validator(sign_error, ""));
   if (!rules.type.empty()) option->type_name(rules.type);
   if (rules.check) option->check(*rules.check);
   if (rules.delimiter) option->delimiter(rules.delimiter);

@@ -35,9 +35,11 @@ std::string size_error(const std::string& text) {
 }
 
 std::string alignment_error(const std::string& text) {
-  bool is_power = text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos &&
-                  std::has_single_bit(std::stoull("0" + text));
-  return is_power ? std::string{} : fmt::format("'{}' is not a power of two", text);
+  constexpr std::uint64_t largest = 1 << 30;
+  bool is_number = text.size() <= 10 && text.find_first_not_of("0123456789") == std::string::npos;
+  std::uint64_t value = is_number ? std::stoull("0" + text) : 0;
+  bool is_right = std::has_single_bit(value) && value <= largest;
+  return is_right ? std::string{} : fmt::format("'{}' is not a power of two from 1 to {}", text, largest);
 }
 
 std::string read_file(const std::string& path) {

@@ -152,24 +152,30 @@ const char* words(TrainingEnd end) {
   return end == TrainingEnd::interrupted ? "interrupted" : "finished";
 }
 
-void print_result(const TrainCommand& command, Trainer& trainer, const Measured& measured, TrainingEnd end) {
+std::optional<Evaluation> last_evaluation(const Trainer& trainer) {
   const std::vector<Evaluation>& evaluations = trainer.evaluations();
-  std::optional<Evaluation> last = evaluations.empty() ? std::nullopt : std::optional(evaluations.back());
-  if (command.json) {
-    nlohmann::ordered_json json = plan_json(trainer);
-    json["steps"] = trainer.losses().size();
-    json["losses"] = trainer.losses();
-    json["step_seconds"] = measured.step_seconds;
-    json["measured_peak_bytes"] = measured.tensor_peak;
-    json["rss_peak_bytes"] = measured.resident_peak;
-    json["recompute_seconds_share"] = measured.recompute_share;
-    json["end"] = words(end);
-    json["validation"] = evaluation_json(last);
-    if (last && evaluations.front().step == 0) json["before"] = evaluation_json(evaluations.front());
-    json["best"] = evaluation_json(trainer.best());
-    fmt::print("{}\n", json.dump());
-    return;
-  }
+  return evaluations.empty() ? std::nullopt : std::optional(evaluations.back());
+}
+
+nlohmann::ordered_json result_json(const Trainer& trainer, const Measured& measured, const char* end) {
+  std::optional<Evaluation> last = last_evaluation(trainer);
+  nlohmann::ordered_json json = plan_json(trainer);
+  json["steps"] = trainer.losses().size();
+  json["losses"] = trainer.losses();
+  json["step_seconds"] = measured.step_seconds;
+  json["measured_peak_bytes"] = measured.tensor_peak;
+  json["rss_peak_bytes"] = measured.resident_peak;
+  json["recompute_seconds_share"] = measured.recompute_share;
+  json["end"] = end;
+  json["validation"] = evaluation_json(last);
+  if (last && trainer.evaluations().front().step == 0) json["before"] = evaluation_json(trainer.evaluations().front());
+  json["best"] = evaluation_json(trainer.best());
+  return json;
+}
+
+void print_result(const TrainCommand& command, const Trainer& trainer, const Measured& measured, TrainingEnd end) {
+  if (command.json) return fmt::print("{}\n", result_json(trainer, measured, words(end)).dump());
+  std::optional<Evaluation> last = last_evaluation(trainer);
   fmt::print("{} after {} steps: loss {:.6f}", words(end), trainer.losses().size(),
              trainer.losses().empty() ? 0 : trainer.losses().back());
   if (last) fmt::print(", validation loss {:.6f}{}", last->loss, accuracy_words(*last));
@@ -177,6 +183,13 @@ void print_result(const TrainCommand& command, Trainer& trainer, const Measured&
   fmt::print("\n  {:.4f} s a step, {:.1f} % of it recomputing; budget {}, tensors {}, the process {} above its start\n",
              measured.step_seconds, 100 * measured.recompute_share, format_bytes(trainer.memory().budget),
              format_bytes(measured.tensor_peak), format_bytes(measured.resident_peak));
+}
+
+void print_diverged(const Trainer& trainer, const Measured& measured, const NotFinite& e) {
+  nlohmann::ordered_json json = result_json(trainer, measured, "diverged");
+  json["why"] = e.what();
+  json["node"] = e.node;
+  fmt::print("{}\n", json.dump());
 }
 
 report::Page page_of(const TrainCommand& command, const Trainer& trainer) {
@@ -243,18 +256,29 @@ Status train(TrainCommand& command) {
   trainer.step().batch(0);  // takes the arena: what moved into it is not counted twice
   memory.arena_is_next();
   finish_step_at_signals();
-  TrainingEnd end = trainer.run({.on_step = [&](const TrainingStatus& s) { conversation.step(s); },
-                                 .on_evaluation = [&](const TrainingStatus& s) { conversation.evaluation(s); },
-                                 .should_stop = [] { return signal_caught != 0; }});
+  auto measured = [&] {
+    Measured m = memory.measure(trainer.step(), conversation.seconds());
+    TrainingMemory planned = trainer.memory();
+    if (!trainer.evaluations().empty())
+      m.tensor_peak = std::max(m.tensor_peak, trainer.step().pinned_bytes() + planned.evaluation + planned.data);
+    return m;
+  };
+  TrainingEnd end{};
+  try {
+    end = trainer.run({.on_step = [&](const TrainingStatus& s) { conversation.step(s); },
+                       .on_evaluation = [&](const TrainingStatus& s) { conversation.evaluation(s); },
+                       .should_stop = [] { return signal_caught != 0; }});
+  } catch (const NotFinite& e) {
+    conversation.clear();
+    if (command.json) print_diverged(trainer, measured(), e);
+    throw;
+  }
   conversation.clear();
   if (!command.weights_out.empty()) io::save_tensors(command.weights_out, trainer.weights());
   if (!command.out.empty()) save_onnx(trainer.model(), command.out);
-  Measured measured = memory.measure(trainer.step(), conversation.seconds());
-  TrainingMemory m = trainer.memory();
-  if (!trainer.evaluations().empty())
-    measured.tensor_peak = std::max(measured.tensor_peak, trainer.step().pinned_bytes() + m.evaluation + m.data);
+  Measured taken = measured();
   write_report(command, trainer);
-  print_result(command, trainer, measured, end);
+  print_result(command, trainer, taken, end);
   return end == TrainingEnd::interrupted ? static_cast<Status>(128 + signal_caught) : done;
 }
 

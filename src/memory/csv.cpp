@@ -73,6 +73,8 @@ struct Header {
 }  // namespace
 
 std::vector<Buffer> read_csv(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // which spreadsheets write
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   std::optional<Header> header;
   std::vector<Buffer> buffers;
   int number = 0;

@@ -70,6 +70,9 @@ data::Split split_for(const Recipe& recipe, const data::Dataset& data, std::int6
 
 struct Trainer::Impl {
   TrainerOptions options;
+  // In how many parts a batch is worked through without a limit: where that is to be chosen, as a whole, so that
+  // percentages do not depend on the choice.
+  int parts_without_limit;
   Samples data;
   BuiltInModel model;
   data::Split split;
@@ -87,6 +90,7 @@ struct Trainer::Impl {
 
   explicit Impl(TrainerOptions o)
       : options(std::move(o)),
+        parts_without_limit(std::max(1, options.recipe.accumulate)),
         data(load_data(options.recipe, known_bytes(options))),
         model(model_for(options.recipe, data, known_bytes(options))),
         split(split_for(options.recipe, data, model.batch[0].shape[0])),
@@ -121,7 +125,7 @@ struct Trainer::Impl {
   std::int64_t budget() {
     if (options.budget == "auto") return available_memory() / 10 * 9;
     if (options.budget.find('%') != std::string::npos) {
-      TrainStep free(model.loss, model.parameters, model.rule, step_options(options, check));
+      TrainStep free = step_in(parts_without_limit, model);
       free.compile(model.batch);
       memory.unlimited = free.arena_bytes() + memory.data;
     }
@@ -141,7 +145,7 @@ struct Trainer::Impl {
     }
     memory.step = step->arena_bytes();
     memory.paged = paged_bytes(step->plan());
-    if (memory.unlimited == 0) memory.unlimited = step->plan().keep_all_peak + memory.data;
+    if (memory.unlimited == 0) memory.unlimited = memory.data + kept_bytes();
     if (evaluates()) plan_evaluation();
   }
 
@@ -162,10 +166,22 @@ struct Trainer::Impl {
     if (all.freeze.empty() && all.train.empty()) return 0;
     all.freeze.clear();
     all.train.clear();
-    BuiltInModel whole = model_for(all, data, known_bytes(options));
-    TrainStep trained(whole.loss, whole.parameters, whole.rule, step_options(options, check));
-    Problem problem = problem_of(trained.graph(whole.batch), {.measure = false});
-    return peak(problem, keep_all(problem)) + memory.data;
+    return memory.data + kept_bytes(model_for(all, data, known_bytes(options)));
+  }
+
+  TrainStep step_in(int parts, const BuiltInModel& of) const {
+    StepOptions o = step_options(options, check);
+    o.accumulate = parts;
+    return TrainStep(of.loss, of.parameters, of.rule, o);
+  }
+
+  // What a step takes that recomputes nothing.
+  std::int64_t kept_bytes() const {
+    return step->parts() == parts_without_limit ? step->plan().keep_all_peak : kept_bytes(model);
+  }
+  std::int64_t kept_bytes(const BuiltInModel& of) const {
+    Problem problem = problem_of(step_in(parts_without_limit, of).graph(of.batch), {.measure = false});
+    return peak(problem, keep_all(problem));
   }
 
   // That of an earlier run, if it is one of this step too: the check of gradients may have come or gone.
@@ -176,11 +192,12 @@ struct Trainer::Impl {
     return validate(problem, *options.start) ? options.start : std::nullopt;
   }
 
-  // A plan for this budget has not looked for the smallest one.
+  // A plan for this budget has not looked for the smallest one. In the parts that were chosen, if they were.
   std::int64_t smallest_step() const {
     CompileOptions o{.budget = 1, .measure = false, .disk = options.disk};
     o.planning = planning_of(options, 2);
-    return std::min(step->plan().min_budget, reprise::plan(step->graph(model.batch), o).min_budget);
+    return std::min(step->plan().min_budget,
+                    reprise::plan(step_in(step->parts(), model).graph(model.batch), o).min_budget);
   }
 
   [[noreturn]] void refuse(std::int64_t smallest, const std::string& why) const {

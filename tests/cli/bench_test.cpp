@@ -152,6 +152,9 @@ TEST_F(BenchCommand, RefusesWhatThereIsNot) {
   Outcome run = complaint("bench gpt4s --optimizer newton");
   EXPECT_EQ(run.status, 2);
   EXPECT_TRUE(holds(run.output, "is not one of sgd, momentum, adam")) << run.output;
+  run = complaint("bench gpt4s --seed -1");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_TRUE(holds(run.output, "'-1' is below 0")) << run.output;
 }
 
 TEST_F(BenchCommand, ListsTheModels) {

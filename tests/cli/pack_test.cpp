@@ -82,9 +82,16 @@ TEST_F(PackCommandTest, EndsWithStatus1WhenAFileFails) {
   EXPECT_EQ(tool("pack " + lives_ + " -o " + in("no/such/folder.csv") + " 2>&1").status, 1);
 }
 
+TEST_F(PackCommandTest, EndsWithStatus1WhenItsResultCannotBeWritten) {
+  Outcome run = tool("pack " + lives_ + " --json 2>&1 >/dev/full");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(holds(run.output, "cannot write to standard output: ")) << run.output;
+}
+
 TEST_F(PackCommandTest, EndsWithStatus2WhenTheCommandIsWrong) {
-  for (const char* wrong : {"pack", "pack a.csv b.csv", "pack a.csv --capacity heap", "pack a.csv --align 48",
-                            "pack a.csv --align -1", "pack a.csv --time-limit 0", "pack a.csv --frobnicate"})
+  for (const char* wrong :
+       {"pack", "pack a.csv b.csv", "pack a.csv --capacity heap", "pack a.csv --align 48", "pack a.csv --align -1",
+        "pack a.csv --align 4611686018427387904", "pack a.csv --time-limit 0", "pack a.csv --frobnicate"})
     EXPECT_EQ(tool(std::string(wrong) + " >/dev/null 2>&1").status, 2) << wrong;
 }
 

@@ -233,6 +233,34 @@ TEST_F(TrainCommandTest, StopsBeforeTheWeightsChangeWhenTheLossIsNotFinite) {
   EXPECT_TRUE(holds(run.output, "nothing was updated")) << run.output;
 }
 
+TEST_F(TrainCommandTest, PrintsWhatItHasWhenTrainingDiverges) {
+  Outcome run = tool("train " + small_digits + "--steps 40 --quiet --optimizer sgd --lr 1e30 --json 2>/dev/null");
+  EXPECT_EQ(run.status, 4);
+  json r = json::parse(run.output);
+  EXPECT_EQ(r["end"], "diverged");
+  EXPECT_GE(r["losses"].size(), 1u);
+  EXPECT_EQ(r["steps"], r["losses"].size());
+  EXPECT_TRUE(holds(r["why"].get<std::string>(), r["node"].get<std::string>())) << r;
+  EXPECT_EQ(r["planned_peak_bytes"], r["arena_bytes"]);
+}
+
+TEST_F(TrainCommandTest, TakesPercentagesOfWholeBatchesWhereTheirPartsAreToBeChosen) {
+  const std::string run = "train gpt4s --batch 16 --validation 0 --estimate --time-limit 0.5 --dry-run --quiet --json ";
+  json whole = json::parse(tool(run + "--budget 45% 2>/dev/null").output);
+  std::int64_t bytes = whole["budget_bytes"];
+  json chosen = json::parse(tool(run + "--accumulate auto --budget 45% 2>/dev/null").output);
+  EXPECT_GT(chosen["recipe"]["accumulate"], 1);
+  EXPECT_EQ(chosen["budget_bytes"], bytes);
+  EXPECT_EQ(chosen["unlimited_bytes"], whole["unlimited_bytes"]);
+  for (const std::string parts : {"1", "auto"}) {
+    json r =
+        json::parse(tool(run + "--accumulate " + parts + " --budget " + std::to_string(bytes) + " 2>/dev/null").output);
+    EXPECT_NEAR(r["unlimited_bytes"], whole["unlimited_bytes"], 0.01 * whole["unlimited_bytes"].get<double>()) << parts;
+  }
+  std::string smallest = std::to_string(chosen["min_budget_bytes"].get<std::int64_t>());
+  EXPECT_EQ(tool(run + "--accumulate auto --budget " + smallest + " >/dev/null 2>&1").status, 0);
+}
+
 TEST_F(TrainCommandTest, KeepsTimesInAProfile) {
   const std::string run = "train digits --batch 2 --steps 1 --quiet --time-limit 0.2 --validation 0 >/dev/null 2>&1 ";
   EXPECT_EQ(tool(run + "--profile " + in("times")).status, 0);

@@ -15,6 +15,12 @@ TEST(Csv, ReadsColumnsByNameInAnyOrder) {
   EXPECT_EQ(read_csv("id,lower,upper,size,alignment\nx,0,1,5,64\n").at(0).alignment, 64);
 }
 
+TEST(Csv, ReadsPastAByteOrderMark) {
+  std::vector<Buffer> buffers = read_csv("\xEF\xBB\xBFid,lower,upper,size\na,0,2,64\n");
+  ASSERT_EQ(buffers.size(), 1u);
+  EXPECT_EQ(buffers[0].name, "a");
+}
+
 TEST(Csv, WritesWhatItReadsWithTheOffset) {
   auto buffers = read_csv("id,lower,upper,size\na,0,2,64\nb,1,3,32\n");
   std::string text = write_csv(buffers, {{32, 0}, 96});
