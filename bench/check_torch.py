@@ -3,7 +3,7 @@
 """Compares the built-in models with PyTorch's, from the same weights on the same batch: the first three losses (within
 1e-4) and every parameter's gradient (within 1e-3 of its largest element).
 
-Of some models rounding to f32 alone makes a larger difference, between PyTorch and itself in f64 as well: a rectifier whose
+Of some models rounding to f32 alone makes a larger difference, between PyTorch and itself in f64, or with one thread, as well: a rectifier whose
 input is nearer to 0 than the rounding of its sum moves the gradients of all layers before it. (Of mlp16 that is one of 7.9
 million: layer 7, sample 60, unit 324; with its sign set as our f32 has it, the f64 gradients are 5.3e-7 from ours.) Of such a model
 the first loss must agree as above, both programs are run in f64 from the same weights, where all must agree within 1e-6, and
@@ -64,6 +64,7 @@ class Comparison:
         self.sizes = {name: max(size, floor * max(sizes.values()), 1e-30) for name, size in sizes.items()}
         theirs = {name: self.dumped.read("gradient", name) for name in ours}
         self.gradients, self.where = self.farthest(ours, theirs)
+        self.theirs_in_f32 = theirs
         self.their_noise, _ = self.farthest(theirs, self.exact)
 
     def farthest(self, some, others):
@@ -77,6 +78,14 @@ class Comparison:
             if ours["params"] != self.theirs["params"]:
                 sys.exit(f"{self.model} has {ours['params']} parameters, PyTorch's {self.theirs['params']}")
             return ours[losses], {name: np.fromfile(os.path.join(folder, name + ".bin"), dtype) for name in self.dumped.names("gradient")}
+
+    def theirs_in_another_order(self):
+        """How far PyTorch's f32 losses and gradients are from its own with another number of threads, which adds in another order."""
+        with tempfile.TemporaryDirectory() as folder:
+            other = run("/usr/bin/python3", os.path.join(HERE, "torch_peer.py"), self.model, "--dump", folder, "--steps", "3", "--threads", "1")
+            dumped = Dumped(folder)
+            gradients = {name: dumped.read("gradient", name) for name in self.theirs_in_f32}
+            return relative(zip(other["losses"], self.theirs["losses"])), self.farthest(gradients, self.theirs_in_f32)[0]
 
     def agrees(self):
         return max(self.losses) <= 1e-4 and self.gradients <= 1e-3
@@ -97,9 +106,11 @@ def check(reprise, model):
             print(f"{model:10} {started}: ok", flush=True)
             return True
         losses, gradients = started.in_f64()
+        their_losses, their_gradients = started.theirs_in_another_order()
         moved = Comparison(reprise, model, os.path.join(folder, "moved"), 1e-4, "--off-the-edge")
     ok = started.losses[0] <= 1e-4 and max(losses, gradients) <= 1e-6 and moved.agrees()
     print(f"{model:10} {started}; PyTorch's own from f64 {started.their_noise:.1e}\n"
+          f"{'':10} PyTorch's own with one thread: losses {their_losses:.1e} apart, gradients {their_gradients:.1e} at most\n"
           f"{'':10} in f64 losses {losses:.1e} apart, gradients {gradients:.1e} at most\n"
           f"{'':10} off the edge in f32 {moved}; PyTorch's own from f64 {moved.their_noise:.1e}: {'ok' if ok else 'DIFFERS'}", flush=True)
     return ok
