@@ -284,6 +284,8 @@ struct PlanOptions {
   // Where nothing is found within the time limit, a search without one decides whether anything fits; in problems of at
   // most 20,000 nodes.
   bool settle = false;
+  // False: where nothing fits, min_budget is the lowest that was seen, and no more is searched for it.
+  bool names_smallest = true;
   int threads = 1;  // 2: the second raises the bound and, with a time limit, searches too
   double gap = 0;   // stop as soon as the cost is proved to be within this share of the best possible
   std::function<void(const PlanProgress&)> progress = {};  // called now and then, from the calling thread only

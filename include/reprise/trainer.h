@@ -52,6 +52,7 @@ struct Recipe {
   std::int64_t classes = 0;
   std::vector<std::string> shapes = {};  // as onnx_shapes reads them
   std::string fingerprint = {};          // of the file; filled in, so that a run goes on with the file it began with
+  bool parts_chosen = false;             // filled in: `accumulate` was 0, and is what was chosen
 
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };

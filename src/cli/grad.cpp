@@ -133,13 +133,15 @@ CompileOptions compile_options(const GradCommand& command) {
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
 // The budget is for everything: the arena, and what is held beside it, the inputs as they were read and constants.
-Built built_in(int parts, const GradCommand& command, const BuiltInModel& model, std::int64_t budget, Effort effort) {
+Built built_in(int parts, const GradCommand& command, const BuiltInModel& model, std::int64_t budget,
+               bool names_smallest = true) {
   CompileOptions options = compile_options(command);
+  options.planning.names_smallest = names_smallest;
   Graph graph = ready_to_plan(gradient_graph(model, parts));
   std::int64_t beside = memory_use().live_bytes;
   if (budget != no_limit) options.budget = std::max<std::int64_t>(1, budget - beside);
   try {
-    return build(std::move(graph), options, effort);
+    return build(std::move(graph), options);
   } catch (const NoScheduleFits& e) {
     fail_whole(budget, e.smallest_budget + beside, beside);
   }
@@ -147,16 +149,17 @@ Built built_in(int parts, const GradCommand& command, const BuiltInModel& model,
 
 // In as many parts as the command says, or as run fastest, by estimated costs.
 BuiltInParts built(const GradCommand& command, const BuiltInModel& model, std::int64_t budget) {
-  auto build_in = [&](int parts, Effort effort) { return built_in(parts, command, model, budget, effort); };
-  if (int parts = parts_of(command.accumulate); parts > 0) return {build_in(parts, Effort::settle), parts};
+  if (int parts = parts_of(command.accumulate); parts > 0) return {built_in(parts, command, model, budget), parts};
   const Shape& first = model.batch[0].shape;
-  return build_fastest(first.rank() == 0 ? 1 : first[0], build_in);
+  return build_fastest(first.rank() == 0 ? 1 : first[0], [&](int parts, bool names_smallest) {
+    return built_in(parts, command, model, budget, names_smallest);
+  });
 }
 
 // Percentages are of what the whole batch takes where its parts are to be chosen.
 std::int64_t budget_of(const GradCommand& command, const BuiltInModel& model) {
   if (command.budget.find('%') == std::string::npos) return parse_bytes(command.budget);
-  Built free = built_in(std::max(1, parts_of(command.accumulate)), command, model, no_limit, Effort::settle);
+  Built free = built_in(std::max(1, parts_of(command.accumulate)), command, model, no_limit);
   return parse_bytes(command.budget, free.program->arena_bytes + memory_use().live_bytes);
 }
 

@@ -285,14 +285,18 @@ Status train(TrainCommand& command) {
 // Says what would fit.
 void explain(const TrainCommand& command, const RunDoesNotFit& e) {
   std::optional<Resumable> from = command.resume.empty() ? std::nullopt : newest_snapshot(command.resume);
+  Progress progress;
+  progress.show("looking for changes that would fit");
   std::vector<Remedy> found = remedies(trainer_options(command, from), e.budget);
+  progress.clear();
   bool some_fit = std::ranges::any_of(found, &Remedy::fits);
   for (const Remedy& r : found) {
     if (r.fits)
       fmt::print(stderr, "  {} fits (at least {}), at x{:.2f} the time a sample{}\n", r.change,
                  format_bytes(r.smallest), r.slow_down, r.note.empty() ? "" : "; " + r.note);
-    else if (!some_fit)
-      fmt::print(stderr, "  {} does not fit either: it needs {}\n", r.change, format_bytes(r.smallest));
+    else if (!some_fit && r.smallest < e.smallest_budget)
+      fmt::print(stderr, "  {} does not fit either, by a short search: {} would do\n", r.change,
+                 format_bytes(r.smallest));
   }
 }
 

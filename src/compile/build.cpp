@@ -141,6 +141,7 @@ PlanOptions first_that_fits(const PlanOptions& options) {
           .without = options.without,
           .alignment = options.alignment,
           .iterations = std::min(options.iterations, PlanOptions{}.iterations),
+          .names_smallest = options.names_smallest,
           .gap = std::numeric_limits<double>::infinity(),
           .progress = options.progress,
           .cancel = options.cancel};
@@ -193,32 +194,13 @@ PlanResult plan_within(const Graph& graph, const CompileOptions& options) {
   return settled(once, once, planning_of(options));
 }
 
-// Within the time limit, if there is one. What does not fit is refused before an op is timed.
-PlanResult plan_in_time(const Graph& graph, const CompileOptions& options) {
-  PlanOptions planning = planning_of(options);
-  double seconds = 0;
-  if (options.measure && options.budget < std::numeric_limits<std::int64_t>::max()) {
-    PlanOptions first = first_that_fits(planning);
-    first.start = planning.start;
-    first.time_limit = planning.time_limit;
-    PlanResult fits = solve(problem_with_costs(graph, without_times(options)), std::move(first));
-    if (!fits) return fits;
-    if (!planning.start) planning.start = std::move(fits.schedule);
-    seconds = fits.seconds;
-    planning.time_limit = std::max(0.0, planning.time_limit - seconds);
-  }
-  PlanResult result = solve(problem_with_costs(graph, options), std::move(planning));
-  result.seconds += seconds;
-  return result;
-}
-
 }  // namespace
 
-Built build(Graph ready, const CompileOptions& options, Effort effort) {
+Built build(Graph ready, const CompileOptions& options) {
   bool is_limited = options.budget < std::numeric_limits<std::int64_t>::max();
   if (is_limited) give_back_free_memory();  // of recording and passes
   PlanResult result =
-      is_limited && effort == Effort::settle ? plan_within(ready, options) : plan_in_time(ready, options);
+      is_limited ? plan_within(ready, options) : solve(problem_with_costs(ready, options), planning_of(options));
   if (!result) throw NoScheduleFits(result.why(), result.min_budget);
   if (is_limited) give_back_free_memory();  // of planning
   auto program = std::make_shared<Program>(link(std::move(ready), *result.problem, result.schedule, result.layout));

@@ -28,14 +28,12 @@ using ProblemMaker = std::function<std::shared_ptr<const Problem>()>;
 /// problem is made when it is needed.
 PlanResult settled(const ProblemMaker& estimated, const ProblemMaker& timed, PlanOptions options);
 
-/// A plan and its instructions; throws NoScheduleFits, before an op is timed unless the effort is limited.
+/// A plan and its instructions; throws NoScheduleFits, before an op is timed.
 struct Built {
   PlanResult plan;
   std::shared_ptr<Program> program;
 };
-/// Whether anything fits: as far as is found within the planning's time limit, or for sure.
-enum class Effort { limited, settle };
-Built build(Graph ready, const CompileOptions& options, Effort effort = Effort::settle);
+Built build(Graph ready, const CompileOptions& options);
 
 /// Types that a compiled function is kept by.
 std::string key_of(std::span<const Type> types);

@@ -250,7 +250,8 @@ class Planner {
     Solving tightest(aligned_, options_for(0), start_, placer(0));
     tightest.run_without_raising();
     std::int64_t bound = tightest.result(nullptr).min_budget_bound - slack();
-    Planned lowest = smallest({tightest.lowest(), place(*tightest.lowest().schedule, unlimited)}, bound);
+    Planned lowest{tightest.lowest(), place(*tightest.lowest().schedule, unlimited)};
+    if (options_.names_smallest) lowest = smallest(std::move(lowest), bound);
     if (lowest.placed.bytes > options_.budget) return refused(tightest, lowest);
     if (!std::isinf(options_.gap)) return solve_fitting(std::move(lowest));
     std::unique_ptr<Solving> solving = searching(options_.budget);
@@ -262,7 +263,7 @@ class Planner {
     PlanResult result = solving.result(nullptr);
     result.min_budget = lowest.placed.bytes;
     result = finish(std::move(result));
-    result.is_decided = !is_timed() || options_.budget < result.min_budget_bound;
+    result.is_decided = (!is_timed() && options_.names_smallest) || options_.budget < result.min_budget_bound;
     return result;
   }
 

@@ -72,13 +72,14 @@ namespace {
 
 class PartsSearch {
  public:
-  PartsSearch(std::int64_t size, const std::function<Built(int, Effort)>& build) : build_(build) {
+  PartsSearch(std::int64_t size, const BuildParts& build) : build_(build) {
     for (int parts = 1; parts <= size; ++parts)
       if (size % parts == 0) counts_.push_back(parts);
   }
 
   // Some numbers of parts are left out until one fits: then its neighbours are tried too. More parts only add work as
-  // soon as they stop helping. Where none fits, the one that comes nearest is tried harder.
+  // soon as they stop helping. Where none fits, the one that comes nearest is tried harder: trying them all would take
+  // minutes.
   BuiltInParts run() {
     std::size_t last = 0, i = 0;
     while (!improves(i) && !is_refused() && i + 1 < counts_.size()) {
@@ -97,7 +98,7 @@ class PartsSearch {
   bool improves(std::size_t i) {
     int parts = counts_[i];
     try {
-      Built next = build_(parts, Effort::limited);
+      Built next = build_(parts, false);
       if (best_ && next.plan.cost >= best_->built.plan.cost) return false;
       best_ = BuiltInParts{std::move(next), parts};
       return true;
@@ -112,15 +113,16 @@ class PartsSearch {
 
   BuiltInParts build_nearest() {
     try {
-      return {build_(nearest_, Effort::settle), nearest_};
+      return {build_(nearest_, true), nearest_};
     } catch (const NoScheduleFits& e) {
-      if (!is_refused()) throw;
-      throw NoScheduleFits(fmt::format("{}. It cannot be had by smaller parts of the batch: {}", e.what(), refusal_),
-                           e.smallest_budget);
+      std::string parts = is_refused() ? "It cannot be had by smaller parts of the batch: " + refusal_
+                                       : fmt::format("Of 1 to {} parts of the batch, {} {} nearest", counts_.back(),
+                                                     nearest_, nearest_ == 1 ? "comes" : "come");
+      throw NoScheduleFits(fmt::format("{}. {}", e.what(), parts), e.smallest_budget);
     }
   }
 
-  const std::function<Built(int, Effort)>& build_;
+  const BuildParts& build_;
   std::vector<int> counts_;
   std::optional<BuiltInParts> best_;
   int nearest_ = 1;
@@ -130,8 +132,6 @@ class PartsSearch {
 
 }  // namespace
 
-BuiltInParts build_fastest(std::int64_t size, const std::function<Built(int parts, Effort effort)>& build) {
-  return PartsSearch(size, build).run();
-}
+BuiltInParts build_fastest(std::int64_t size, const BuildParts& build) { return PartsSearch(size, build).run(); }
 
 }  // namespace reprise

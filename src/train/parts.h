@@ -22,7 +22,8 @@ struct BuiltInParts {
   Built built;
   int parts = 1;
 };
+using BuildParts = std::function<Built(int parts, bool names_smallest)>;
 /// The number of parts of a batch of `size` that runs fastest within the budget that `build` keeps to.
-BuiltInParts build_fastest(std::int64_t size, const std::function<Built(int parts, Effort effort)>& build);
+BuiltInParts build_fastest(std::int64_t size, const BuildParts& build);
 
 }  // namespace reprise

@@ -78,14 +78,17 @@ struct TrainStep::Impl {
     for (const Trained& t : step.trained) trainable.push_back(t.parameter.trainable());
   }
 
-  Built built(std::span<const Type> batch, int count, Effort effort = Effort::settle) {
+  Built built(std::span<const Type> batch, int count, bool names_smallest = true) {
     parts[key] = count;
-    return build(ready_to_plan(record_step(step, options, count, batch)), session.options(), effort);
+    CompileOptions how = session.options();
+    how.planning.names_smallest = names_smallest;
+    return build(ready_to_plan(record_step(step, options, count, batch)), how);
   }
 
   Built fastest(std::span<const Type> batch) {
     std::int64_t size = batch.empty() || batch[0].shape.rank() == 0 ? 1 : batch[0].shape[0];
-    BuiltInParts best = build_fastest(size, [&](int count, Effort effort) { return built(batch, count, effort); });
+    BuiltInParts best =
+        build_fastest(size, [&](int count, bool names_smallest) { return built(batch, count, names_smallest); });
     parts[key] = best.parts;
     return std::move(best.built);
   }

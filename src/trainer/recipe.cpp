@@ -27,7 +27,7 @@ void each_field(R& r, const F& f) {
 template <class R, class F>
 void each_newer_field(R& r, const F& f) {
   f("train", r.train), f("loss", r.loss), f("output", r.output), f("classes", r.classes), f("shapes", r.shapes);
-  f("fingerprint", r.fingerprint);
+  f("fingerprint", r.fingerprint), f("parts_chosen", r.parts_chosen);
 }
 
 struct Row {

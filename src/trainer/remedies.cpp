@@ -136,7 +136,8 @@ std::vector<Remedy> remedies(const TrainerOptions& options, std::int64_t budget)
   double base = trials.plan({"", recipe}).slow_down;  // not feasible: without recomputing
   std::vector<Remedy> found;
   try_until_fits(trials, found, trials.batch(), [&](std::int64_t k) -> std::optional<Trial> {
-    if (trials.batch() % (k * recipe.accumulate) != 0) return std::nullopt;
+    bool is_tried = options.recipe.accumulate == 0;  // all parts were
+    if (is_tried || trials.batch() % (k * recipe.accumulate) != 0) return std::nullopt;
     Trial trial{fmt::format("--accumulate {}", k * recipe.accumulate), recipe};
     trial.recipe.accumulate = static_cast<int>(k * recipe.accumulate);
     return trial;

@@ -70,9 +70,6 @@ data::Split split_for(const Recipe& recipe, const data::Dataset& data, std::int6
 
 struct Trainer::Impl {
   TrainerOptions options;
-  // In how many parts a batch is worked through without a limit: where that is to be chosen, as a whole, so that
-  // percentages do not depend on the choice.
-  int parts_without_limit;
   Samples data;
   BuiltInModel model;
   data::Split split;
@@ -90,13 +87,13 @@ struct Trainer::Impl {
 
   explicit Impl(TrainerOptions o)
       : options(std::move(o)),
-        parts_without_limit(std::max(1, options.recipe.accumulate)),
         data(load_data(options.recipe, known_bytes(options))),
         model(model_for(options.recipe, data, known_bytes(options))),
         split(split_for(options.recipe, data, model.batch[0].shape[0])),
         batches(split.train, model.batch[0].shape[0], options.recipe.seed) {
     Recipe& recipe = options.recipe;
     check_fingerprint(recipe);
+    recipe.parts_chosen = recipe.parts_chosen || recipe.accumulate == 0;
     recipe.batch = model.batch[0].shape[0];
     recipe.lr = model.rule.rate;
     settle(recipe, batches.per_epoch(), split.validation.size);
@@ -120,12 +117,15 @@ struct Trainer::Impl {
   }
 
   const Recipe& recipe() const { return options.recipe; }
+  // In how many parts a batch is worked through without a limit: where that is chosen, as a whole, so that percentages
+  // do not depend on the choice.
+  int parts_without_limit() const { return recipe().parts_chosen ? 1 : recipe().accumulate; }
   bool evaluates() const { return split.validation.size > 0 || recipe().validation > 0; }
 
   std::int64_t budget() {
     if (options.budget == "auto") return available_memory() / 10 * 9;
     if (options.budget.find('%') != std::string::npos) {
-      TrainStep free = step_in(parts_without_limit, model);
+      TrainStep free = step_in(parts_without_limit(), model);
       free.compile(model.batch);
       memory.unlimited = free.arena_bytes() + memory.data;
     }
@@ -177,10 +177,10 @@ struct Trainer::Impl {
 
   // What a step takes that recomputes nothing.
   std::int64_t kept_bytes() const {
-    return step->parts() == parts_without_limit ? step->plan().keep_all_peak : kept_bytes(model);
+    return step->parts() == parts_without_limit() ? step->plan().keep_all_peak : kept_bytes(model);
   }
   std::int64_t kept_bytes(const BuiltInModel& of) const {
-    Problem problem = problem_of(step_in(parts_without_limit, of).graph(of.batch), {.measure = false});
+    Problem problem = problem_of(step_in(parts_without_limit(), of).graph(of.batch), {.measure = false});
     return peak(problem, keep_all(problem));
   }
 

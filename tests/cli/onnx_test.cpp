@@ -205,6 +205,25 @@ TEST_F(OnnxCommand, GradWorksThroughTheBatchInParts) {
   EXPECT_EQ(object_of(grad("vgg", "--accumulate auto"))["parts"], 1);
 }
 
+TEST_F(OnnxCommand, GradFindsThePartsThatFitHoweverShortTheSearch) {
+  auto refused = [&](const std::string& options) {
+    Outcome run = tool(grad("gpt", options + " --loss cross_entropy --budget 1KB --time-limit 0.1 --json 2>/dev/null"));
+    EXPECT_EQ(run.status, 3);
+    return json::parse(run.output)["min_budget_bytes"].get<std::int64_t>();
+  };
+  std::int64_t whole = refused("--accumulate 1"), halves = refused("--accumulate 2"),
+               named = refused("--accumulate auto");
+  for (std::int64_t budget : {std::max(whole, halves), named})
+    EXPECT_EQ(tool(grad("gpt", "--loss cross_entropy --accumulate auto --time-limit 0.1 --budget " +
+                                   std::to_string(budget) + " >/dev/null 2>&1"))
+                  .status,
+              0);
+  EXPECT_LE(named, std::max(whole, halves));
+  EXPECT_TRUE(
+      holds(complaint(grad("gpt", "--loss cross_entropy --accumulate auto --budget 1KB --time-limit 0.1")).output,
+            "Of 1 to 2 parts"));
+}
+
 TEST_F(OnnxCommand, GradSaysWhyABatchCannotBeWorkedThroughInParts) {
   Outcome uneven = complaint(grad("vgg", "--accumulate 2")), norm = complaint(grad("resnet", "--accumulate 3"));
   EXPECT_EQ(uneven.status, 1);

@@ -74,11 +74,11 @@ TEST_F(TrainCommandTest, NamesTheSmallestBudgetAndRemediesWhenNothingFits) {
   Outcome run = complaint("train digits --estimate --time-limit 0.1 --steps 2 --budget 1%");
   EXPECT_EQ(run.status, 3);
   EXPECT_TRUE(holds(run.output, "the smallest budget is ")) << run.output;
-  EXPECT_TRUE(holds(run.output, "--batch 1 does not fit either: it needs ")) << run.output;
+  EXPECT_TRUE(holds(run.output, "--batch 1 does not fit either, by a short search: ")) << run.output;
   Outcome object = tool("train digits --estimate --time-limit 0.1 --steps 2 --budget 1% --json 2>/dev/null");
   EXPECT_GT(json::parse(object.output)["min_budget_bytes"], 1 << 20);
   EXPECT_EQ(complaint("train digits --estimate --epochs 1e300 --budget 90%").status, 1);
-  EXPECT_TRUE(holds(run.output, "--freeze stem.,blocks. does not fit either: it needs ")) << run.output;
+  EXPECT_TRUE(holds(run.output, "--freeze stem.,blocks. does not fit either, by a short search: ")) << run.output;
 }
 
 TEST_F(TrainCommandTest, NamesRemediesWithTheirNumbers) {
@@ -101,6 +101,10 @@ TEST_F(TrainCommandTest, NamesRemediesWithTheirNumbers) {
   }
   for (const char* kind : {"--accumulate", "--batch", "--freeze"})
     EXPECT_EQ(std::ranges::count(kinds, kind), 1) << kind << "\n" << refused.output;
+  refused = complaint(run + "100KB --batch 2 --accumulate auto");
+  EXPECT_TRUE(holds(refused.output, "Of 1 to 2 parts")) << refused.output;
+  EXPECT_TRUE(holds(refused.output, "  --batch 1 ")) << refused.output;
+  EXPECT_FALSE(holds(refused.output, "  --accumulate ")) << refused.output;
 }
 
 TEST_F(TrainCommandTest, TakesEveryWordAboutLearning) {
@@ -259,6 +263,18 @@ TEST_F(TrainCommandTest, TakesPercentagesOfWholeBatchesWhereTheirPartsAreToBeCho
   }
   std::string smallest = std::to_string(chosen["min_budget_bytes"].get<std::int64_t>());
   EXPECT_EQ(tool(run + "--accumulate auto --budget " + smallest + " >/dev/null 2>&1").status, 0);
+}
+
+TEST_F(TrainCommandTest, KeepsTheMeaningOfAPercentageWhereAChoiceOfPartsIsResumed) {
+  const std::string options = " --estimate --time-limit 0.5 --budget 45% --quiet --json 2>/dev/null";
+  json first = json::parse(
+      tool("train gpt4s --batch 16 --validation 0 --steps 1 --accumulate auto --save " + in("run") + options).output);
+  ASSERT_GT(first["recipe"]["accumulate"], 1);
+  for (const std::string parts : {"", " --accumulate auto"}) {
+    json next = json::parse(tool("train --resume " + in("run") + " --steps 2 --dry-run" + parts + options).output);
+    EXPECT_EQ(next["budget_bytes"], first["budget_bytes"]);
+    EXPECT_EQ(next["recipe"]["accumulate"], first["recipe"]["accumulate"]);
+  }
 }
 
 TEST_F(TrainCommandTest, KeepsTimesInAProfile) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "plan/generators.h"
 #include "reprise/plan.h"
 
 namespace reprise {
@@ -53,6 +54,27 @@ TEST(Solve, SaysThatNothingWasFoundInTimeUnlessItIsToSettleThat) {
   PlanResult less = solve(p, options);
   EXPECT_FALSE(less);
   EXPECT_TRUE(less.is_decided);
+}
+
+TEST(Solve, DecidesWithoutTheSmallestBudgetWhereThatIsNotAskedFor) {
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Problem p = generators::random_problem(generators::kinds[seed % 5], seed, {.nodes = 30});
+    PlanOptions options{.budget = 0, .iterations = 200};
+    const std::int64_t smallest = solve(p, options).min_budget;
+    options.names_smallest = false;
+    PlanResult none = solve(p, options);
+    EXPECT_FALSE(none);
+    EXPECT_GE(none.min_budget, smallest);
+    options.budget = none.min_budget;
+    EXPECT_TRUE(solve(p, options));
+    options.budget = smallest - 1;
+    PlanResult less = solve(p, options);
+    EXPECT_FALSE(less);
+    EXPECT_EQ(less.is_decided, smallest - 1 < less.min_budget_bound);
+    refused += less.is_decided ? 0 : 1;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 // What it views must not be made again, or it would be gone.
