@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -176,8 +177,13 @@ void print(const BenchCommand& command, const Bench& bench) {
 }
 
 Status run_bench(const BenchCommand& command) try {
-  print(command, run(command));
-  return done;
+  Bench bench = run(command);
+  print(command, bench);
+  auto wrong = std::ranges::find_if(bench.losses, [](double loss) { return !std::isfinite(loss); });
+  if (wrong == bench.losses.end()) return done;
+  fmt::print(stderr, "reprise: the loss of step {} is not finite: lower the learning rate, or check the batch\n",
+             wrong - bench.losses.begin() + 1);
+  return diverged;
 } catch (const NoScheduleFits& e) {
   return refused(e, command.json);
 }
@@ -214,7 +220,8 @@ std::function<Status()> add_bench(CLI::App& verb) {
              "  reprise bench gpt6 --budget 50%         half of that\n"
              "  reprise bench resnet50 --budget 300MiB --steps 10 --json\n"
              "  reprise bench net.onnx --budget 50% --batch 16\n"
-             "The status is 3 if nothing fits; the message then names the smallest budget that would do.");
+             "The status is 3 if nothing fits; the message then names the smallest budget that would do. It is 4 if a\n"
+             "loss is not finite.");
   return [command] { return run_bench(*command); };
 }
 

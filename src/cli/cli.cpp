@@ -50,7 +50,9 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names;
     for (const Verb& verb : verbs) names.push_back(verb.name);
     names.push_back("--help");
-    return argc > 1 ? did_you_mean(argv[1], names) : std::string();
+    if (argc < 2) return {};
+    std::string meant = did_you_mean(argv[1], names);
+    return meant.empty() ? fmt::format("'{}' is not known: `reprise --help` lists what is", argv[1]) : meant;
   }
   const CLI::App& verb = *app.get_subcommands().front();
   std::vector<std::string> options;
@@ -96,9 +98,11 @@ int run_verb(int argc, char** argv) {
 int run(int argc, char** argv) {
   int status = run_verb(argc, argv);
   // A result that is short is written only now: a full disk must not pass for success.
-  if (std::fflush(stdout) == 0 || status != done) return status;
-  fmt::print(stderr, "reprise: cannot write to standard output: {}\n", std::strerror(errno));
-  return failed;
+  bool is_flushed = std::fflush(stdout) == 0;
+  if (is_flushed && std::ferror(stdout) == 0) return status;
+  fmt::print(stderr, "reprise: cannot write to standard output: {}\n",
+             is_flushed ? "some of it is lost" : std::strerror(errno));
+  return status == done ? failed : status;
 }
 
 }  // namespace reprise::cli

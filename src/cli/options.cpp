@@ -70,9 +70,13 @@ Check one_of(const std::string& names) {
 
 namespace {
 
-// The parser takes -1 for the largest number there is.
-std::string sign_error(const std::string& text) {
-  return text.starts_with('-') ? fmt::format("'{}' is below 0", text) : std::string();
+// The parser takes -1 for the largest number there is, and for it what is larger still.
+template <class T>
+std::string range_error(const std::string& text) {
+  if (std::is_unsigned_v<T> && text.starts_with('-')) return fmt::format("'{}' is below 0", text);
+  T value{};
+  bool is_beyond = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc::result_out_of_range;
+  return is_beyond ? fmt::format("'{}' is out of range", text) : std::string();
 }
 
 }  // namespace
@@ -80,7 +84,7 @@ std::string sign_error(const std::string& text) {
 template <class T>
 void add_option(CLI::App& verb, const std::string& name, T& variable, const std::string& help, const Rules& rules) {
   CLI::Option* option = verb.add_option(name, variable, help)->required(rules.is_required);
-  if constexpr (std::is_unsigned_v<T>) option->check(CLI::Validator(sign_error, ""));
+  if constexpr (std::is_integral_v<T>) option->check(CLI::Validator(range_error<T>, ""));
   if (!rules.type.empty()) option->type_name(rules.type);
   if (rules.check) option->check(*rules.check);
   if (rules.delimiter) option->delimiter(rules.delimiter);

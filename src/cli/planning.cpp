@@ -119,6 +119,7 @@ Status refused(const NoScheduleFits& why, bool as_json) {
   if (as_json) {
     nlohmann::ordered_json json = {{"feasible", false}, {"min_budget_bytes", why.smallest_budget}};
     fmt::print("{}\n", json.dump());
+    std::fflush(stdout);  // what would fit is told later
   }
   fmt::print(stderr, "reprise: {}\n", why.what());
   return does_not_fit;

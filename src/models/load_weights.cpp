@@ -41,8 +41,9 @@ Tensor read(const std::string& path, const Type& type) {
 
 Json manifest_of(const std::string& folder) {
   std::ifstream file(folder + "/manifest.json");
-  Json manifest = file ? Json::parse(file, nullptr, false) : Json();
-  if (!manifest.is_array()) fail("[load] '{}/manifest.json' cannot be read as a list of files", folder);
+  if (!file) fail("[load] '{}/manifest.json' cannot be read: name a folder that holds one", folder);
+  Json manifest = Json::parse(file, nullptr, false);
+  if (!manifest.is_array()) fail("[load] '{}/manifest.json' is no list of files", folder);
   return manifest;
 }
 

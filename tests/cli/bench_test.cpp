@@ -155,6 +155,25 @@ TEST_F(BenchCommand, RefusesWhatThereIsNot) {
   run = complaint("bench gpt4s --seed -1");
   EXPECT_EQ(run.status, 2);
   EXPECT_TRUE(holds(run.output, "'-1' is below 0")) << run.output;
+  run = complaint("bench gpt4s --seed 99999999999999999999");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_TRUE(holds(run.output, "'99999999999999999999' is out of range")) << run.output;
+  run = complaint("bench digits --batch 1 --estimate --init " + in("none"));
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(holds(run.output, "'" + in("none") + "/manifest.json' cannot be read: name a folder that holds one"))
+      << run.output;
+}
+
+TEST_F(BenchCommand, EndsWithStatus4WhenTheLossIsNotFinite) {
+  Outcome run = complaint("bench " + small_model + "--steps 4 --lr 1e30 --json");
+  EXPECT_EQ(run.status, 4);
+  EXPECT_TRUE(holds(run.output, "is not finite: lower the learning rate")) << run.output;
+}
+
+TEST_F(BenchCommand, SaysThatItsRefusalCannotBeWritten) {
+  Outcome run = tool("bench " + small_model + "--budget 1 --json 2>&1 >/dev/full");
+  EXPECT_EQ(run.status, 3);
+  EXPECT_TRUE(holds(run.output, "cannot write to standard output")) << run.output;
 }
 
 TEST_F(BenchCommand, ListsTheModels) {

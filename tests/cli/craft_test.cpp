@@ -77,6 +77,12 @@ TEST(CommandLine, SuggestsTheNearestVerbAndOption) {
   }
 }
 
+TEST(CommandLine, NamesAVerbThatThereIsNot) {
+  Outcome run = complaint("frobnicate");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_TRUE(holds(run.output, "'frobnicate' is not known: `reprise --help`")) << run.output;
+}
+
 TEST(CommandLine, TellsItsVersionAsJson) {
   nlohmann::json facts = nlohmann::json::parse(tool("version --json").output);
   EXPECT_EQ("reprise " + facts["version"].get<std::string>() + "\n", tool("version").output);
