@@ -150,8 +150,7 @@ Built built_in(int parts, const GradCommand& command, const BuiltInModel& model,
 // In as many parts as the command says, or as run fastest, by estimated costs.
 BuiltInParts built(const GradCommand& command, const BuiltInModel& model, std::int64_t budget) {
   if (int parts = parts_of(command.accumulate); parts > 0) return {built_in(parts, command, model, budget), parts};
-  const Shape& first = model.batch[0].shape;
-  return build_fastest(first.rank() == 0 ? 1 : first[0], [&](int parts, bool names_smallest) {
+  return build_fastest(model.batch, [&](int parts, bool names_smallest) {
     return built_in(parts, command, model, budget, names_smallest);
   });
 }

@@ -150,6 +150,7 @@ void Rule::check() const {
 
 std::vector<nn::Parameter> Rule::start(const nn::Parameter& parameter) const {
   std::vector<nn::Parameter> states;
+  if (!is_float(parameter.type().dtype)) return states;  // never trained: a key of dropout, say
   for (int i = 0; i < state_count; ++i) states.emplace_back(parameter.type(), initial_state, false);
   if (has_lookahead) states.emplace_back(parameter.value().clone(), false);
   return states;

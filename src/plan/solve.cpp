@@ -218,7 +218,31 @@ class Planner {
     Planned best = cheaper(std::move(known), solving->take_best());
     if (is_small() && solving->has_refused_a_layout())
       for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
+    if (!is_large()) best = cheapest_of_less(std::move(best), solving->least_cost());
     return finish(with_smallest(std::move(solving), tightened(std::move(best))));
+  }
+
+  // A search for less memory sometimes ends with a cheaper plan. Of some fixed shares of what keeping everything takes
+  // the next ones below the budget are tried, too: budgets near each other have them in common, so that more memory
+  // seldom costs more time.
+  Planned cheapest_of_less(Planned best, double least_cost) const {
+    constexpr std::int64_t shares = 20, tries = 3;
+    constexpr double near = 1.005;  // so near to the best possible no more is tried
+    const std::int64_t all = peak(aligned_, keep_all(aligned_)), unit = std::max<std::int64_t>(1, all / shares);
+    const std::int64_t below = (std::min(options_.budget, all) - 1) / unit;
+    for (std::int64_t share = below; share > std::max<std::int64_t>(0, below - tries); --share) {
+      double cost = best.judged.verdict.cost;
+      if (cost <= near * least_cost || options_.cancel.stop_requested()) break;
+      PlanOptions options = options_for(share * unit);
+      options.progress = {};  // it would seem to go back
+      Solving less(aligned_, std::move(options), start_, placer(share * unit));
+      less.prove_first_bound();
+      if (less.least_cost() >= cost || less.result(nullptr).min_budget_bound > share * unit) break;
+      less.search();
+      std::optional<Planned> found = less.take_best();
+      if (found && found->judged.verdict.cost < cost) best = std::move(*found);
+    }
+    return best;
   }
 
   static Planned cheaper(Planned known, std::optional<Planned> other) {

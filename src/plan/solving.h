@@ -2,6 +2,7 @@
 // Joins the parts: the portfolio searches, the bound proves, the result tells.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include "plan/portfolio.h"
@@ -32,6 +33,10 @@ class Solving {
   void run_without_raising();
   /// The proof alone; nothing is searched for.
   void prove_first_bound();
+  /// The search alone, after the proof.
+  void search();
+  /// What every schedule within the budget costs at least, in whatever order, as far as is proved.
+  double least_cost() const { return std::max(proved_.cost(), portfolio_.proved_cost()); }
   /// Whether the bound says that other orders than the base order do with much less.
   bool is_decided_by_order() const;
   /// The cheapest plan found whose layout fits.
@@ -46,7 +51,6 @@ class Solving {
  private:
   double enough() const { return proved_.cost() * (1 + options_.gap) * (1 + 1e-12); }
   void tell(std::string_view solver) const;
-  void search();
   void raise_then_search(bool is_hopeless);
   void search_beside_raising();
   void raise_bound(double until);

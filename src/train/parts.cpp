@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,11 +71,19 @@ void add_to(Values& sums, const Values& more) {
 
 namespace {
 
+// The largest number of equal parts that every tensor of a batch has. One without rows has none, and that is told.
+std::int64_t most_parts(std::span<const Type> batch) {
+  std::int64_t most = 0;
+  for (const Type& type : batch)
+    if (type.shape.rank() > 0) most = std::gcd(most, type.shape[0]);
+  return std::max<std::int64_t>(1, most);
+}
+
 class PartsSearch {
  public:
-  PartsSearch(std::int64_t size, const BuildParts& build) : build_(build) {
-    for (int parts = 1; parts <= size; ++parts)
-      if (size % parts == 0) counts_.push_back(parts);
+  PartsSearch(std::int64_t most, const BuildParts& build) : build_(build) {
+    for (int parts = 1; parts <= most; ++parts)
+      if (most % parts == 0) counts_.push_back(parts);
   }
 
   // Some numbers of parts are left out until one fits: then its neighbours are tried too. More parts only add work as
@@ -115,6 +124,7 @@ class PartsSearch {
     try {
       return {build_(nearest_, true), nearest_};
     } catch (const NoScheduleFits& e) {
+      if (counts_.size() == 1) throw;
       std::string parts = is_refused() ? "It cannot be had by smaller parts of the batch: " + refusal_
                                        : fmt::format("Of 1 to {} parts of the batch, {} {} nearest", counts_.back(),
                                                      nearest_, nearest_ == 1 ? "comes" : "come");
@@ -132,6 +142,8 @@ class PartsSearch {
 
 }  // namespace
 
-BuiltInParts build_fastest(std::int64_t size, const BuildParts& build) { return PartsSearch(size, build).run(); }
+BuiltInParts build_fastest(std::span<const Type> batch, const BuildParts& build) {
+  return PartsSearch(most_parts(batch), build).run();
+}
 
 }  // namespace reprise

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "compile/build.h"
@@ -23,7 +24,7 @@ struct BuiltInParts {
   int parts = 1;
 };
 using BuildParts = std::function<Built(int parts, bool names_smallest)>;
-/// The number of parts of a batch of `size` that runs fastest within the budget that `build` keeps to.
-BuiltInParts build_fastest(std::int64_t size, const BuildParts& build);
+/// The number of parts of a batch that runs fastest within the budget that `build` keeps to.
+BuiltInParts build_fastest(std::span<const Type> batch, const BuildParts& build);
 
 }  // namespace reprise

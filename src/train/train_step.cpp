@@ -86,9 +86,8 @@ struct TrainStep::Impl {
   }
 
   Built fastest(std::span<const Type> batch) {
-    std::int64_t size = batch.empty() || batch[0].shape.rank() == 0 ? 1 : batch[0].shape[0];
     BuiltInParts best =
-        build_fastest(size, [&](int count, bool names_smallest) { return built(batch, count, names_smallest); });
+        build_fastest(batch, [&](int count, bool names_smallest) { return built(batch, count, names_smallest); });
     parts[key] = best.parts;
     return std::move(best.built);
   }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/generators.h"
-#include "reprise/plan.h"
+#include "reprise/plan_io.h"
 
 namespace reprise {
 namespace {
@@ -75,6 +75,19 @@ TEST(Solve, DecidesWithoutTheSmallestBudgetWhereThatIsNotAskedFor) {
     refused += less.is_decided ? 0 : 1;
   }
   EXPECT_GT(refused, 0);
+}
+
+// The training step of a small network, of which searches for less memory ended with cheaper plans than those for more.
+TEST(Solve, NeverCostsMoreForMoreMemoryThoughASearchEndsElsewhere) {
+  Problem p = load_problem(REPRISE_SOURCE_DIR "/tests/plan/digits_small.json");
+  double before = std::numeric_limits<double>::infinity();
+  for (std::int64_t budget : {125'060, 127'624, 130'188, 135'316, 137'880}) {
+    PlanResult result = solve(p, {.budget = budget, .alignment = 64});
+    ASSERT_TRUE(result);
+    EXPECT_LE(result.cost, before) << "at " << budget;
+    EXPECT_LE(result.layout_bytes, budget);
+    before = result.cost;
+  }
 }
 
 // What it views must not be made again, or it would be gone.

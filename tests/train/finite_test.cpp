@@ -55,6 +55,24 @@ NotFinite caught(F f) {
   return {"", ""};
 }
 
+TEST(CheckFinite, WhatAnOpRefusesChangesNothing) {
+  for (FiniteCheck check : {FiniteCheck::loss, FiniteCheck::gradients}) {
+    auto net = std::make_shared<Fragile>();
+    Function loss = [net](const Values& v) -> Values { return {cross_entropy((*net)(v[0]), v[1])}; };
+    TrainStep step(loss, nn::parameters(*net), optim::Adam{}.rule(), {.check_finite = check, .measure = false});
+    auto labels = [](std::int64_t last) {
+      Tensor t = Tensor::full({DType::i64, {4}}, 2);
+      t.span<std::int64_t>()[3] = last;
+      return t;
+    };
+    step(varied(), labels(1));
+    std::vector<Tensor> before = state_of(step);
+    EXPECT_NE(message_of([&] { step(varied(), labels(99)); }).find("label 99"), std::string::npos);
+    expect_unchanged(step, before);
+    step(varied(), labels(1));
+  }
+}
+
 TEST(CheckFinite, AGradientThatIsNotFiniteChangesNothingAndIsNamed) {
   for (std::int64_t budget : {std::int64_t{1} << 40, std::int64_t{0}}) {
     StepOptions options{.check_finite = FiniteCheck::gradients, .measure = false};

@@ -253,6 +253,27 @@ TEST(TrainStep, ChoosesPartsOfABatchThatIsNoPowerOfTwo) {
   EXPECT_LE(step.arena_bytes(), least);
 }
 
+TEST(TrainStep, ChoosesPartsThatEveryTensorOfTheBatchHas) {
+  nn::Parameter w(Tensor{1, 2, 3, 4});
+  Function loss = [=](const Values& v) -> Values { return {mean(square(w.in(v[0]) * v[0])) + mean(square(v[1]))}; };
+  const std::vector<Tensor> batch = {Tensor::full({DType::f32, {12, 4}}, 1), Tensor::full({DType::f32, {8, 4}}, 2)};
+  std::int64_t least =
+      smallest_budget_of({loss, {{"w", w}}, optim::Sgd{}.rule(), batch}, {.accumulate = 4, .measure = false});
+  TrainStep step(loss, {{"w", w}}, optim::Sgd{}.rule(), {.budget = least, .accumulate = 0, .measure = false});
+  step.run(batch);
+  EXPECT_EQ(step.parts(), 4);
+}
+
+TEST(TrainStep, OptimizersHaveNoStateOfWhatIsNeverTrained) {
+  Subject s = subject(WithDropout(), optim::Adagrad{{.initial = 0.1}}.rule(), square_batch(64, 24));
+  TrainStep step(s.loss, s.parameters, s.rule, {.measure = false});
+  step.run(s.batch);
+  for (const nn::Named& n : step.state()) {
+    bool is_own = n.name.starts_with("optimizer.") && n.name != "optimizer.steps";
+    EXPECT_TRUE(!is_own || n.parameter.value().dtype() == DType::f32) << n.name;
+  }
+}
+
 TEST(TrainStep, TakesTheWholeBatchWhereItCannotBeParted) {
   nn::Parameter w(Tensor{1, 2, 3, 4});
   Function loss = [=](const Values& v) -> Values { return {mean(square(w.in(v[0]) * v[0] - v[1]))}; };
