@@ -49,6 +49,12 @@ Sides sides_of(const Model& model, int t, Scope scope, int until) {
   return sides;
 }
 
+// Whether what node i reads has been overwritten for sure when node t first runs: another order may overwrite it later.
+bool is_overwritten(const Model& model, const Sides& sides, int i, int t, Scope scope) {
+  int last = model.node(i).last_stage;
+  return scope == Scope::this_order ? last <= t : last < model.node_count() && sides.is_before[at(last)] != 0;
+}
+
 }  // namespace
 
 Moment::Moment(const Model& model, int t, Scope scope, int until)
@@ -74,7 +80,7 @@ Moment::Moment(const Model& model, int t, Scope scope, int until)
       if (!is_needed && !is_wanted[at(v)]) continue;
       if (vertex_of_node[at(i)] < 0) {
         vertex_of_node[at(i)] = vertices++;
-        makers_.push_back({i, vertex_of_node[at(i)], 0});
+        makers_.push_back({i, vertex_of_node[at(i)], 0, is_overwritten(model, sides, i, t, scope)});
         for (int input : model.inputs[i]) is_wanted[at(input)] = 1;
       }
       candidate_of_[at(v)] = static_cast<int>(candidates_.size());
@@ -109,7 +115,7 @@ void Moment::set_prices(double price) {
   for (const Candidate& candidate : candidates_) flow_.set_capacity(candidate.edge, price_of(candidate, price));
   for (const Maker& maker : makers_) {
     double cost = model_.node(maker.node).least_rerun_cost();
-    if (model_.node(maker.node).last_stage <= node_) cost = forbidden;  // what it reads is overwritten by then
+    if (maker.is_overwritten) cost = forbidden;
     flow_.set_capacity(maker.edge, cost);
   }
 }
@@ -169,7 +175,7 @@ Moment::Choice Moment::choose_smallest() {
   }
   for (const Maker& maker : makers_) {
     double cost = model_.node(maker.node).least_rerun_cost();
-    bool never = cost >= forbidden || model_.node(maker.node).last_stage <= node_;
+    bool never = cost >= forbidden || maker.is_overwritten;
     flow_.set_capacity(maker.edge, never ? forbidden : 0);
   }
   Choice choice;

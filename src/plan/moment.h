@@ -63,6 +63,7 @@ class Moment {
   };
   struct Maker {
     int node, vertex, edge;
+    bool is_overwritten;  // what it reads is gone by then, so that it cannot run again
   };
   double price_of(const Candidate& candidate, double price) const;
   Choice read_choice(double price) const;

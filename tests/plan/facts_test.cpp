@@ -289,5 +289,21 @@ TEST(Facts, TheCheapestFormOfAValueIsUsed) {
   EXPECT_EQ(plan(false, true).lower_bound, 64);
 }
 
+// An update may wait until what reads the old value has been made again, though the base order has it sooner.
+TEST(Facts, ABoundForEveryOrderLetsUpdatesWait) {
+  Problem p;
+  auto weight = p.add({"weight", 1, 0, 0, true});
+  auto wide = p.add({"wide", 10, 1}, {weight});
+  auto slope = p.add({"slope", 1, 1}, {wide});
+  p.update(p.add({"update", 0, 1}, {slope, weight}), weight);
+  auto busy = p.add({"busy", 1, 1, 20}, {slope});
+  p.output(p.add({"last", 1, 1}, {wide, busy}));
+  Schedule late = with_drops(p, std::vector{0, 1, 2, 4, 1, 5, 3});
+  ASSERT_TRUE(validate(p, late));
+  PlanResult none = solve(p, {.budget = 0});
+  EXPECT_LE(none.min_budget_bound, peak(p, late));
+  EXPECT_TRUE(solve(p, {.budget = peak(p, late)}));
+}
+
 }  // namespace
 }  // namespace reprise
