@@ -218,7 +218,7 @@ class Planner {
     Planned best = cheaper(std::move(known), solving->take_best());
     if (is_small() && solving->has_refused_a_layout())
       for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
-    if (!is_large()) best = cheapest_of_less(std::move(best), solving->least_cost());
+    if (problem_.node_count() <= 2000) best = cheapest_of_less(std::move(best), solving->least_cost());
     return finish(with_smallest(std::move(solving), tightened(std::move(best))));
   }
 
