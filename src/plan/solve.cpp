@@ -227,7 +227,7 @@ class Planner {
   // seldom costs more time.
   Planned cheapest_of_less(Planned best, double least_cost) const {
     constexpr std::int64_t shares = 20, tries = 3;
-    constexpr double near = 1.005;  // so near to the best possible no more is tried
+    const double near = 1 + std::max(0.005, options_.gap);  // so near to the best possible no more is tried
     const std::int64_t all = peak(aligned_, keep_all(aligned_)), unit = std::max<std::int64_t>(1, all / shares);
     const std::int64_t below = (std::min(options_.budget, all) - 1) / unit;
     for (std::int64_t share = below; share > std::max<std::int64_t>(0, below - tries); --share) {
