@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm over [batch, channels, length]: every channel is normalised over batch and length, in two sweeps: one for
-// the statistics, one for the result. With a length of 1 the channels lie side by side and go through in blocks, so
-// that loops run along memory.
+// Batch norm over [batch, channels, length]: every channel is normalised over batch and length, in three sweeps, for
+// its mean, its variance and the result, while it is in the cache. With a length of 1 the channels lie side by side and
+// go through in blocks, so that loops run along memory. What is rounded to f32, and when, is as in PyTorch: where a
+// rectifier follows, one last bit on the other side of 0 shows in the gradients of all layers before it.
 #pragma once
 
 #include <cmath>
@@ -23,33 +24,31 @@ namespace detail {
 
 constexpr std::int64_t batch_norm_block = 64;
 
-// Mean and sum of squared distances from it; groups of elements are merged as by Chan, Golub and LeVeque.
-struct Moments {
-  double count = 0, mean = 0, squares = 0;
-
-  void merge(const Moments& other) {
-    double all = count + other.count, distance = other.mean - mean;
-    squares += other.squares + distance * distance * count * other.count / all;
-    mean += distance * other.count / all;
-    count = all;
+/// The sum of f(0) ... f(count - 1), each of type T, in f64: exact but for its last bits, so that other programs that
+/// add in f64 come to the same statistics, whatever order they add in.
+template <class T, class F>
+double exact_sum(std::int64_t count, F f) {
+  constexpr int lanes = 16;
+  double lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+    for (int l = 0; l < lanes; ++l) lane[l] += static_cast<double>(f(i + l));
   }
-};
+  for (int l = 0; i + l < count; ++l) lane[l] += static_cast<double>(f(i + l));
+  for (int half = lanes / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) lane[l] += lane[l + half];
+  return lane[0];
+}
 
-// In pieces that stay in the cache between the mean and the squares.
-template <class T>
-Moments channel_moments(const BatchNorm& p, std::int64_t c, const T* x) {
-  constexpr std::int64_t most = 4096;
-  Moments total;
-  for (std::int64_t n = 0; n < p.batch; ++n)
-    for (std::int64_t from = 0; from < p.length; from += most) {
-      const T* piece = x + (n * p.channels + c) * p.length + from;
-      std::int64_t count = std::min(most, p.length - from);
-      Moments m{static_cast<double>(count)};
-      m.mean = sum_over<T>(count, [=](std::int64_t i) { return piece[i]; }) / m.count;
-      T centre = static_cast<T>(m.mean);
-      m.squares = sum_over<T>(count, [=](std::int64_t i) { return (piece[i] - centre) * (piece[i] - centre); });
-      total.merge(m);
-    }
+/// The sum of f(i) over the elements i of channel c.
+template <class T, class F>
+double channel_sum(const BatchNorm& p, std::int64_t c, F f) {
+  double total = 0;
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    std::int64_t at = (n * p.channels + c) * p.length;
+    total += exact_sum<T>(p.length, [=](std::int64_t i) { return f(at + i); });
+  }
   return total;
 }
 
@@ -115,6 +114,11 @@ void for_channels(const BatchNorm& p, const Channel& channel, const Block& block
 }
 
 template <class T>
+T variance_of(const BatchNorm& p, double squares) {
+  return static_cast<T>(squares) / static_cast<T>(p.count());
+}
+
+template <class T>
 T inverse_deviation(const BatchNorm& p, T variance) {
   return static_cast<T>(1 / std::sqrt(static_cast<double>(variance) + p.epsilon));
 }
@@ -126,26 +130,27 @@ template <class T>
 void batch_norm(const BatchNorm& p, const T* x, const T* w, const T* b, T* y, T* mean, T* variance) {
   auto m = static_cast<double>(p.count());
   auto channel = [=, &p](std::int64_t c) {
-    detail::Moments moments = detail::channel_moments(p, c, x);
-    T mu = static_cast<T>(moments.mean);
-    mean[c] = mu, variance[c] = static_cast<T>(moments.squares / m);
-    T factor = w[c] * detail::inverse_deviation(p, variance[c]), shift = b[c];
-    detail::channel_map(p, c, y, [=](std::int64_t i) { return (x[i] - mu) * factor + shift; });
+    T mu = static_cast<T>(detail::channel_sum<T>(p, c, [=](std::int64_t i) { return x[i]; }) / m);
+    double squares = detail::channel_sum<T>(p, c, [=](std::int64_t i) { return (x[i] - mu) * (x[i] - mu); });
+    mean[c] = mu, variance[c] = detail::variance_of<T>(p, squares);
+    T factor = w[c] * detail::inverse_deviation(p, variance[c]), shift = b[c] - mu * factor;
+    detail::channel_map(p, c, y, [=](std::int64_t i) { return x[i] * factor + shift; });
   };
   auto block = [=, &p](std::int64_t first, std::int64_t count) {
     double total[detail::batch_norm_block];
-    T factor[detail::batch_norm_block];
+    T factor[detail::batch_norm_block], shift[detail::batch_norm_block];
     T *mu = mean + first, *var = variance + first;
     detail::block_sum<T>(p, first, count, total, [=](std::int64_t i, std::int64_t) { return x[i]; });
     for (std::int64_t j = 0; j < count; ++j) mu[j] = static_cast<T>(total[j] / m);
     detail::block_sum<T>(p, first, count, total,
                          [=](std::int64_t i, std::int64_t j) { return (x[i] - mu[j]) * (x[i] - mu[j]); });
     for (std::int64_t j = 0; j < count; ++j) {
-      var[j] = static_cast<T>(total[j] / m);
+      var[j] = detail::variance_of<T>(p, total[j]);
       factor[j] = w[first + j] * detail::inverse_deviation(p, var[j]);
+      shift[j] = b[first + j] - mu[j] * factor[j];
     }
     detail::block_map(p, first, count, y,
-                      [=, f = factor](std::int64_t i, std::int64_t j) { return (x[i] - mu[j]) * f[j] + b[first + j]; });
+                      [=, f = factor, s = shift](std::int64_t i, std::int64_t j) { return x[i] * f[j] + s[j]; });
   };
   detail::for_channels<T>(p, channel, block);
 }

@@ -2,9 +2,10 @@
 // Values are plain row-major outside. Convolutions wider than one tap run on oneDNN's blocked layouts, with reorders
 // into and out of scratch memory: measured, that mostly beats its plain path by 1.2 to 2.4 (depthwise by far), and
 // often needs less scratch than the plain path's unfolded windows. One-tap convolutions are matrix products: there
-// plain wins, as it does for weight gradients of small images, whose weights are what would have to be converted. What
-// a forward one-tap convolution skips in an image is left out first. Large batches go through in chunks of pictures,
-// so that scratch memory is that of one chunk; how many depends on the sizes alone, and so do the bits.
+// plain wins, as it does for weight gradients of small images, whose weights are what would have to be converted. But
+// forward, with many channels or strides, blocked is as fast and adds in the order that PyTorch does. Large batches go
+// through in chunks of pictures, so that scratch memory is that of one chunk; how many depends on the sizes alone, and
+// so do the bits.
 #include "kernels/convolution.h"
 
 #include <memory>
@@ -45,10 +46,12 @@ bool has_one_tap(const ConvSizes& s) {
 }
 
 bool plain_wins(const ConvSizes& s, ConvPass pass) {
-  constexpr std::int64_t small_image = 14 * 14;
+  constexpr std::int64_t small_image = 14 * 14, many_channels = 256;
   std::int64_t image = 1;
   for (int d = 2; d < s.y.rank(); ++d) image *= s.y[d];
-  return has_one_tap(s) || (pass == ConvPass::weight_gradient && s.groups == 1 && image <= small_image);
+  bool has_strides = std::ranges::any_of(s.strides, [](std::int64_t stride) { return stride > 1; });
+  if (has_one_tap(s)) return pass != ConvPass::forward || (s.weight[1] < many_channels && !has_strides);
+  return pass == ConvPass::weight_gradient && s.groups == 1 && image <= small_image;
 }
 
 // The three tensors of a convolution, in the order (a, b, result) of a pass, and the primitive over them.
@@ -203,61 +206,10 @@ class BlockedConvolution {
   std::int64_t own_offset_ = 0, scratch_bytes_ = 0;
 };
 
-bool skips(const ConvSizes& s, ConvPass pass) {
-  auto is_zero = [](std::int64_t pad) { return pad == 0; };
-  return pass == ConvPass::forward && s.x.rank() == 4 && has_one_tap(s) && (s.strides[0] > 1 || s.strides[1] > 1) &&
-         std::ranges::all_of(s.pads_begin, is_zero) && std::ranges::all_of(s.pads_end, is_zero);
-}
-
-// A one-tap convolution that skips positions: those it looks at are copied into scratch memory.
-class SkippingConvolution {
- public:
-  SkippingConvolution(ConvPass, const ConvSizes& s, bool has_bias)
-      : sizes_(s),
-        dense_(ConvPass::forward, dense(s), has_bias),
-        picked_bytes_((dense(s).x.elements() * 4 + 63) / 64 * 64) {}
-
-  std::int64_t scratch_bytes() const { return picked_bytes_ + dense_.scratch_bytes(); }
-
-  void take_second(const float* weight, void* scratch) const { dense_.take_second(weight, rest(scratch)); }
-
-  void multiply(const float* x, const float* weight, const float* bias, float* y, void* scratch) const {
-    auto* picked = static_cast<float*>(scratch);
-    pick(x, picked);
-    dense_.multiply(picked, weight, bias, y, rest(scratch));
-  }
-
- private:
-  void* rest(void* scratch) const { return static_cast<char*>(scratch) + picked_bytes_; }
-
-  static ConvSizes dense(ConvSizes s) {
-    s.x = {s.x[0], s.x[1], s.y[2], s.y[3]};
-    s.strides = {1, 1};
-    return s;
-  }
-
-  void pick(const float* x, float* picked) const {
-    std::int64_t rows = sizes_.y[2], columns = sizes_.y[3], down = sizes_.strides[0], right = sizes_.strides[1];
-    std::int64_t height = sizes_.x[2], width = sizes_.x[3];
-    parallel_ranges(sizes_.x[0] * sizes_.x[1], 1 + 8192 / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t image = begin; image < end; ++image)
-        for (std::int64_t i = 0; i < rows; ++i) {
-          const float* from = x + (image * height + i * down) * width;
-          float* to = picked + (image * rows + i) * columns;
-          for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j * right];
-        }
-    });
-  }
-
-  ConvSizes sizes_;
-  BlockedConvolution dense_;
-  std::int64_t picked_bytes_;
-};
-
 // How many pictures go through at once: those whose operands take some MiB, enough for threads to meet seldom, and no
 // less than the weights, which every chunk meets anew. Where nothing is converted, all.
 std::int64_t pictures_at_once(const ConvSizes& s, ConvPass pass) {
-  if (plain_wins(s, pass) && !skips(s, pass)) return s.x[0];
+  if (plain_wins(s, pass)) return s.x[0];
   constexpr std::int64_t chunk_bytes = 16 << 20;
   std::int64_t wanted = std::max(chunk_bytes, 4 * s.weight.elements()), all = 4 * (s.x.elements() + s.y.elements());
   std::int64_t chunks = std::max<std::int64_t>(1, all / wanted);
@@ -266,7 +218,6 @@ std::int64_t pictures_at_once(const ConvSizes& s, ConvPass pass) {
 
 // Runs a convolution of a few pictures on one chunk of the batch after the other. Weight gradients of the chunks are
 // added in their order.
-template <class Part>
 class ChunkedConvolution {
  public:
   ChunkedConvolution(ConvPass pass, const ConvSizes& s, bool has_bias)
@@ -289,7 +240,7 @@ class ChunkedConvolution {
   void run(const float* a, const float* b, const float* bias, float* result, void* scratch) const {
     for (std::int64_t first = 0; first < batch_; first += chunk_) {
       bool is_last = first + chunk_ > batch_;
-      const Part& part = is_last ? *last_ : full_;
+      const BlockedConvolution& part = is_last ? *last_ : full_;
       void* own = static_cast<char*>(scratch) + part_offset_;
       if (pass_ == ConvPass::weight_gradient) {
         add_weight_gradient(part, a + first * x_size_, b + first * y_size_, first == 0, result, scratch);
@@ -308,8 +259,8 @@ class ChunkedConvolution {
     return s;
   }
 
-  void add_weight_gradient(const Part& part, const float* x, const float* dy, bool is_first, float* dweight,
-                           void* scratch) const {
+  void add_weight_gradient(const BlockedConvolution& part, const float* x, const float* dy, bool is_first,
+                           float* dweight, void* scratch) const {
     void* own = static_cast<char*>(scratch) + part_offset_;
     auto* more = static_cast<float*>(scratch);
     part.take_second(dy, own);
@@ -324,10 +275,19 @@ class ChunkedConvolution {
   std::int64_t batch_, chunk_;    // pictures
   std::int64_t x_size_, y_size_;  // elements of a picture
   std::int64_t weight_size_;
-  Part full_;
-  std::optional<Part> last_;  // of fewer pictures
+  BlockedConvolution full_;
+  std::optional<BlockedConvolution> last_;  // of fewer pictures
   std::int64_t part_offset_ = 0, scratch_bytes_ = 0;
 };
+
+// Whether every element of x is seen by one tap of one window.
+bool is_tiled(const ConvSizes& s) {
+  bool is = true;
+  for (int d = 0; d < s.strides.rank(); ++d)
+    is = is && s.strides[d] == s.weight[d + 2] && s.dilations[d] == 1 && s.pads_begin[d] == 0 && s.pads_end[d] == 0 &&
+         s.x[d + 2] == s.y[d + 2] * s.weight[d + 2];
+  return is;
+}
 
 template <class T, class Prepared>
 Convolution<T> running(std::shared_ptr<const Prepared> prepared) {
@@ -350,10 +310,11 @@ Convolution<float> prepare_convolution_f32(ConvPass pass, const ConvSizes& sizes
   // Nothing to multiply: the loops write the zeros, or the bias.
   if (sizes.x.elements() == 0 || sizes.weight.elements() == 0 || sizes.y.elements() == 0)
     return plain_convolution<float>(pass, sizes);
+  if (pass == ConvPass::data_gradient && !has_one_tap(sizes) && is_tiled(sizes) &&
+      UnfoldedConvolution<float>::pays(sizes))
+    return running<float>(std::make_shared<const UnfoldedConvolution<float>>(pass, sizes));
   try {
-    if (skips(sizes, pass))
-      return running<float>(std::make_shared<const ChunkedConvolution<SkippingConvolution>>(pass, sizes, has_bias));
-    return running<float>(std::make_shared<const ChunkedConvolution<BlockedConvolution>>(pass, sizes, has_bias));
+    return running<float>(std::make_shared<const ChunkedConvolution>(pass, sizes, has_bias));
   } catch (const dnnl::error& e) {
     if (e.status != dnnl_unimplemented && e.status != dnnl_invalid_arguments) throw;
     return plain_convolution<float>(pass, sizes);  // e.g. padding wider than the window, which oneDNN refuses
@@ -361,8 +322,8 @@ Convolution<float> prepare_convolution_f32(ConvPass pass, const ConvSizes& sizes
 }
 
 Convolution<double> prepare_convolution_f64(ConvPass pass, const ConvSizes& sizes) {
-  if (!UnfoldedConvolution::pays(sizes)) return plain_convolution<double>(pass, sizes);
-  return running<double>(std::make_shared<const UnfoldedConvolution>(pass, sizes));
+  if (!UnfoldedConvolution<double>::pays(sizes)) return plain_convolution<double>(pass, sizes);
+  return running<double>(std::make_shared<const UnfoldedConvolution<double>>(pass, sizes));
 }
 
 }  // namespace reprise::kernels

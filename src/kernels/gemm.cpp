@@ -40,6 +40,13 @@ bool is_small(const Gemm& g) {
   return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < one_thread_flops;
 }
 
+// oneDNN adds up as many products at once as suit the CPU: up to 384, or 256. Sums that are split here have the same
+// bits on all of them. Not where few sums have many terms, which threads share out.
+std::int64_t sum_parts(const Gemm& g) {
+  constexpr std::int64_t at_once = 256, least = 64, most = 4096;
+  return g.m < least || g.n < least || g.k > most ? 1 : (g.k + at_once - 1) / at_once;
+}
+
 // With an empty inner dimension only beta · c is left, which neither library promises.
 template <class T>
 bool is_trivial(const Gemm& g, T beta, T* c) {
@@ -59,9 +66,15 @@ Gemm dense_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a
 void gemm(const Gemm& g, float alpha, const float* a, const float* b, float beta, float* c) {
   if (is_trivial(g, beta, c)) return;
   Alone alone(is_small(g));
-  dnnl_status_t status = dnnl_sgemm(g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', g.m, g.n, g.k, alpha, a,
-                                    g.lda, b, g.ldb, beta, c, g.ldc);
-  if (status != dnnl_success) fail("[internal] oneDNN's sgemm fails with status {}", static_cast<int>(status));
+  const std::int64_t parts = sum_parts(g);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    std::int64_t first = g.k * part / parts, count = g.k * (part + 1) / parts - first;
+    const float* some_a = a + first * (g.transpose_a ? g.lda : 1);
+    const float* some_b = b + first * (g.transpose_b ? 1 : g.ldb);
+    dnnl_status_t status = dnnl_sgemm(g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', g.m, g.n, count, alpha,
+                                      some_a, g.lda, some_b, g.ldb, part == 0 ? beta : 1, c, g.ldc);
+    if (status != dnnl_success) fail("[internal] oneDNN's sgemm fails with status {}", static_cast<int>(status));
+  }
 }
 
 void gemm(const Gemm& g, double alpha, const double* a, const double* b, double beta, double* c) {

@@ -89,6 +89,47 @@ TEST(Convolution, AgreesWithTheNaiveLoopsOnBlocksOfChannels) {
     }
 }
 
+// Windows that lie side by side: gradients of what they look at, by matrix products.
+TEST(Convolution, AgreesWithTheNaiveLoopsOnTiledImages) {
+  RandomData random(9);
+  for (int i = 0; i < 30; ++i) {
+    SCOPED_TRACE(i);
+    ConvSizes s;
+    s.groups = random.size(1, 2);
+    s.x = {random.size(1, 3), random.size(1, 9) * s.groups};
+    s.weight = {random.size(3, 70) * s.groups, s.x[1] / s.groups};
+    s.y = {s.x[0], s.weight[0]};
+    for (int d = 0; d <= i % 3; ++d) {
+      std::int64_t kernel = random.size(1, 3), windows = random.size(1, 12);
+      s.x.push_back(kernel * windows);
+      s.weight.push_back(kernel);
+      s.y.push_back(windows);
+      s.strides.push_back(kernel);
+      s.dilations.push_back(1);
+      s.pads_begin.push_back(0);
+      s.pads_end.push_back(0);
+    }
+    for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
+      compare(random, pass, s);
+  }
+}
+
+TEST(Convolution, OneTapWithManyChannelsAgreesWithTheNaiveLoops) {
+  RandomData random(10);
+  for (std::int64_t channels : {255, 256, 300})
+    for (std::int64_t stride : {1, 2}) {
+      ConvSizes s{{2, channels, 6, 8},
+                  {5, channels, 1, 1},
+                  {2, 5, 6 / stride, 8 / stride},
+                  {stride, stride},
+                  {1, 1},
+                  {0, 0},
+                  {0, 0}};
+      for (ConvPass pass : {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
+        compare(random, pass, s);
+    }
+}
+
 TEST(Convolution, ScratchMemoryDoesNotGrowWithTheBatch) {
   auto scratch = [](ConvPass pass, std::int64_t n, std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
     std::int64_t pad = kernel / 2, size = (56 + 2 * pad - kernel) / stride + 1;

@@ -46,6 +46,25 @@ TEST(Matmul, AgreesWithTheNaiveLoopsOnRandomShapes) {
   }
 }
 
+// More than 256 products are added up in parts where both other sizes are 64 or more.
+TEST(Matmul, AgreesWithTheNaiveLoopsOnLongSums) {
+  RandomData random(3);
+  for (std::int64_t k : {256, 257, 700, 1024})
+    for (std::int64_t m : {63, 64})
+      for (bool ta : {false, true})
+        for (bool tb : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << m << " rows, sums of " << k << ", transposed " << ta << tb);
+          std::int64_t n = 65;
+          auto a = random.array<float>(m * k), b = random.array<float>(k * n), bias = random.array<float>(n);
+          std::vector<float> got(static_cast<std::size_t>(m * n)), want = got;
+          Matmul(matrix({}, m, k, ta), ta, matrix({}, k, n, tb), tb, {m, n})
+              .run(a.data(), b.data(), bias.data(), got.data());
+          naive::matmul(m, n, k, ta, tb, a.data(), b.data(), want.data());
+          for (std::size_t i = 0; i < want.size(); ++i) want[i] += bias[i % bias.size()];
+          expect_close(got, want, rounding_bound<float>);
+        }
+}
+
 TEST(Matmul, AddsTheBiasToEveryRow) {
   std::vector<float> x{1, 2, 3, 4}, w{1, 0, 0, 1, 1, 1}, bias{10, 20, 30}, y(6);
   Matmul({2, 2}, false, {3, 2}, true, {2, 3}).run(x.data(), w.data(), bias.data(), y.data());

@@ -168,6 +168,29 @@ TEST(BatchNorm, ForwardAndGradientsAgreeWithTheNaiveLoop) {
   }
 }
 
+// Other programs that do so have the same bits.
+TEST(BatchNorm, StatisticsAreRoundedOnceFromSumsInF64) {
+  RandomData random(7);
+  for (std::int64_t length : {1, 777}) {
+    BatchNorm p{9, 5, length};
+    auto x = random.array<float>(p.count() * p.channels, -1, 3), w = random.array<float>(5), b = random.array<float>(5);
+    std::vector<float> y(x.size()), mean(5), variance(5);
+    batch_norm(p, x.data(), w.data(), b.data(), y.data(), mean.data(), variance.data());
+    for (std::int64_t c = 0; c < p.channels; ++c) {
+      double sum = 0, squares = 0;
+      auto each = [&](auto f) {
+        for (std::int64_t n = 0; n < p.batch; ++n)
+          for (std::int64_t i = 0; i < length; ++i) f(x[at((n * p.channels + c) * length + i)]);
+      };
+      each([&](float value) { sum += static_cast<double>(value); });
+      auto mu = static_cast<float>(sum / static_cast<double>(p.count()));
+      each([&](float value) { squares += static_cast<double>((value - mu) * (value - mu)); });
+      EXPECT_EQ(mean[at(c)], mu);
+      EXPECT_EQ(variance[at(c)], static_cast<float>(squares) / static_cast<float>(p.count()));
+    }
+  }
+}
+
 TEST(CrossEntropy, AgreesWithTheLogarithmOfTheNaiveSoftmax) {
   RandomData random(6);
   for (int i = 0; i < 40; ++i) {
