@@ -24,11 +24,15 @@ void add_model_options(CLI::App& verb, ModelCommand& command) {
   add_option(verb, "--threads", command.threads, "Threads that compute; all cores if left out",
              {.check = between(1, 1024)});
   add_flag(verb, "--estimate", command.estimate, "Plan by estimated times instead of timing every op once");
-  add_option(verb, "--profile", command.profile, "Times of ops: read from this file if it is there, and written back",
-             {.type = "FILE"});
+  add_profile_option(verb, command.profile);
   add_network_options(verb, command.network);
   add_option(verb, "--disk", command.disk, "Folder on a disk that values may move to where that fits or is faster",
              {.type = "DIR"});
+}
+
+void add_profile_option(CLI::App& verb, std::string& profile) {
+  add_option(verb, "--profile", profile, "Times of a model's ops: read from this file if it is there, and written back",
+             {.type = "FILE"});
 }
 
 BuiltInModel make_model(const ModelCommand& command) {

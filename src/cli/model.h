@@ -28,6 +28,7 @@ struct ModelCommand {
 
 /// Adds all of these but the model's name.
 void add_model_options(CLI::App& verb, ModelCommand& command);
+void add_profile_option(CLI::App& verb, std::string& profile);
 
 /// The model with the optimizer asked for; sets the number of threads.
 BuiltInModel make_model(const ModelCommand& command);

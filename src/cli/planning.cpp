@@ -45,13 +45,13 @@ std::string words(const PlanProgress& progress, double base_cost) {
 
 void expect_no_words_for_models(const PlanningOptions& options) {
   expect_words_for(options.file, options.network);
-  bool has_any = options.batch > 0 || options.estimate || !options.disk.empty() || !options.network.freeze.empty() ||
-                 !options.network.train.empty();
+  bool has_any = options.batch > 0 || options.estimate || !options.profile.empty() || !options.disk.empty() ||
+                 !options.network.freeze.empty() || !options.network.train.empty();
   if (has_any)
-    throw WrongCommand(
-        fmt::format("--batch, --estimate, --disk, --freeze and --train are for models and ONNX files; '{}' is a "
-                    "problem, which says all that itself",
-                    options.file));
+    throw WrongCommand(fmt::format(
+        "--batch, --estimate, --profile, --disk, --freeze and --train are for models and ONNX files; '{}' is a "
+        "problem, which says all that itself",
+        options.file));
 }
 
 double base_cost_of(const Problem& problem) {
@@ -79,6 +79,7 @@ void add_search_options(CLI::App& verb, PlanningOptions& options) {
   add_option(verb, "--batch", options.batch, "Samples in a model's batch; its own number if left out",
              {.check = positive()});
   add_flag(verb, "--estimate", options.estimate, "Estimate a model's times instead of timing every op once");
+  add_profile_option(verb, options.profile);
   add_option(verb, "--disk", options.disk, "Folder on a disk that a model's values may move to", {.type = "DIR"});
   add_option(verb, "--solver", options.solvers, "Use only these solvers: " + solver_list(),
              {.check = is_solver(), .delimiter = ','});
@@ -100,6 +101,7 @@ ModelCommand model_command(const PlanningOptions& options) {
   return {.name = options.file,
           .batch = options.batch,
           .estimate = options.estimate,
+          .profile = options.profile,
           .network = options.network,
           .disk = options.disk,
           .budget = options.known_budget};

@@ -19,6 +19,7 @@ struct PlanningOptions {
   NetworkWords network = {};
   std::int64_t batch = 0;  // of a model
   bool estimate = false;   // a model's times instead of measuring them
+  std::string profile;     // a file of times of a model's ops
   std::string disk;        // a folder that a model's values may move to
   std::vector<std::string> solvers, without;
   double time_limit = 0;         // seconds; 0: none

@@ -53,6 +53,7 @@ report::Run measured(const ReportCommand& command, Progress& progress) {
   progress.show("timing ops and planning");
   Problem problem = problem_of(TrainStep(model.loss, model.parameters, model.rule, options).graph(model.batch),
                                {.measure = options.measure, .profile = options.profile, .disk = options.disk});
+  save_profile(name, options);
   options.planning = plan_options(problem, command.planning, progress);
   options.budget = parse_bytes(command.budget, peak(problem, keep_all(problem)));
   options.timeline = true;

@@ -128,8 +128,7 @@ void add_planning_options(CLI::App& verb, TrainCommand& c) {
   add_option(verb, "--disk", c.disk, "Folder on a disk that values may move to where that fits or is faster",
              {.type = "DIR"});
   add_flag(verb, "--estimate", c.estimate, "Plan by estimated times instead of timing every op once");
-  add_option(verb, "--profile", c.profile, "Times of ops: read from this file if it is there, and written back",
-             {.type = "FILE"});
+  add_profile_option(verb, c.profile);
   add_flag(verb, "--dry-run", c.dry_run, "Show what the run would be, and stop there");
   add_flag(verb, "--quiet", c.quiet, "Say nothing while it runs");
   add_flag(verb, "--json", c.json, "Print JSON on standard output and nothing else there");

@@ -61,7 +61,7 @@ TEST_F(PlanCommand, NamesTheSmallestBudgetWithStatusThree) {
 }
 
 TEST_F(PlanCommand, RefusesForAProblemWhatOnlyModelsCanBeTold) {
-  for (const std::string words : {"--batch 8", "--estimate", "--disk /tmp", "--freeze a", "--train a"}) {
+  for (const std::string words : {"--batch 8", "--estimate", "--profile a", "--disk /tmp", "--freeze a", "--train a"}) {
     Outcome run = complaint("plan " + example + " --budget 60% " + words);
     EXPECT_EQ(run.status, 2) << words;
     EXPECT_TRUE(holds(run.output, "are for models and ONNX files")) << run.output;
@@ -139,6 +139,22 @@ TEST_F(PlanCommand, SweepsToACurveThatNeverRises) {
   EXPECT_EQ(list.back()["overhead"], 0);
   std::string table = tool("sweep " + example + " --budgets 60%,100% 2>/dev/null").output;
   EXPECT_NE(table.find("60.0 %"), std::string::npos) << table;
+}
+
+TEST_F(PlanCommand, ComparesBudgetsByTheSameTimes) {
+  auto base_cost = [&](const std::string& verb, const std::string& words) {
+    Outcome run = tool(verb + " digits --batch 1 --json --profile " + in("times") + " " + words + " 2>/dev/null");
+    nlohmann::json json = nlohmann::json::parse(run.output);
+    return (json.is_array() ? json.back() : json).at("base_cost").get<double>();
+  };
+  const double cost = base_cost("plan", "--budget 100%");
+  const std::string times = text_in(in("times")), page = " --points 0 -o " + in("page.html");
+  EXPECT_GT(cost, 0);
+  EXPECT_EQ(base_cost("plan", "--budget 90%"), cost);
+  EXPECT_EQ(base_cost("sweep", "--budgets 100%"), cost);
+  EXPECT_EQ(base_cost("report", "--budget 100%" + page), cost);
+  EXPECT_EQ(base_cost("report", "--run 1 --budget 100%" + page), cost);
+  EXPECT_EQ(text_in(in("times")), times);
 }
 
 TEST_F(PlanCommand, SearchesAsItIsTold) {
