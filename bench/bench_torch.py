@@ -5,35 +5,17 @@ step time and peak memory, ours / theirs, without a limit and at the memory of P
 
   bench/bench_torch.py REPRISE [--rounds N] [MODEL]...
 """
-import argparse, ctypes, glob, json, math, os, statistics, subprocess, sys
+import argparse, glob, json, math, os, statistics, subprocess, sys
+from openblas import BLAS, CORE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = ["mlp16", "gpt6", "gpt4s", "resnet18", "resnet50", "vgg16", "unet", "lstm512", "rnn512"]
-BLAS = glob.glob("/usr/lib/*/openblas-openmp/libblas.so.3")
 PRELOAD = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4") + BLAS
 
 
 def run(command, **extra):
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **extra})
     return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-def openblas_core():
-    """OpenBLAS takes a CPU that is newer than itself for a Prescott, and PyTorch would be four times slower: the kernels that
-    suit it, as OPENBLAS_CORETYPE, if it is such a one."""
-    if not BLAS or "OPENBLAS_CORETYPE" in os.environ:
-        return {}
-    library = ctypes.CDLL(BLAS[0])
-    library.openblas_get_corename.restype = ctypes.c_char_p
-    with open("/proc/cpuinfo") as lines:
-        flags = next((line.split() for line in lines if line.startswith("flags")), [])
-    for flag, core in (("avx512vl", "SkylakeX"), ("avx2", "Haswell")):
-        if library.openblas_get_corename() == b"Prescott" and flag in flags:
-            return {"OPENBLAS_CORETYPE": core}
-    return {}
-
-
-CORE = openblas_core()
 
 
 def torch(model, how):

@@ -7,7 +7,7 @@
 Prints one JSON object: losses, step_seconds (median without the first), rss_peak_bytes (VmHWM less the resident size
 before the model was built), params. --dump writes initial weights, buffers, x and y, and the first step's gradients, in
 f32 and in f64 ("exact", and then exact_losses too), as raw little-endian files with a manifest.json, for `reprise bench --init DIR` and
-bench/check_torch.py. --off-the-edge starts from weights with which rounding hardly ever decides on which side of 0 a
+bench/check_torch.py; and into DIR/next the same after the first step, with the second step's gradients in f32. --off-the-edge starts from weights with which rounding hardly ever decides on which side of 0 a
 rectifier's input is.
 """
 import argparse, json, math, os, statistics, time
@@ -252,6 +252,11 @@ class Dump:
         array.tofile(os.path.join(self.folder, file))
         self.manifest.append(dict(kind=kind, name=name, shape=list(array.shape), dtype=str(array.dtype), file=file))
 
+    def add_start(self, net, x, y):
+        for kind, items in (("param", net.named_parameters()), ("buffer", net.named_buffers()), ("data", (("x", x), ("y", y)))):
+            for name, tensor in items:
+                self.add(kind, name, tensor)
+
     def close(self):
         with open(os.path.join(self.folder, "manifest.json"), "w") as file:
             json.dump(self.manifest, file)
@@ -293,14 +298,13 @@ def main():
     if options.off_the_edge:
         off_the_edge(net)
     optimizer = optimizer_of(list(net.parameters()))
-    dump, exact_losses = Dump(options.dump) if options.dump else None, []
-    if dump:
-        for kind, items in (("param", net.named_parameters()), ("buffer", net.named_buffers()), ("data", (("x", x), ("y", y)))):
-            for name, tensor in items:
-                dump.add(kind, name, tensor)
+    dumps, exact_losses = [], []
+    if options.dump:
+        dumps = [Dump(options.dump), Dump(os.path.join(options.dump, "next"))]
+        dumps[0].add_start(net, x, y)
         exact_losses, gradients = exact_steps(options.model, net, x, y, options.steps)
         for name, gradient in gradients:
-            dump.add("exact", name, gradient)
+            dumps[0].add("exact", name, gradient)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     losses, seconds = [], []
@@ -309,11 +313,13 @@ def main():
         optimizer.zero_grad(set_to_none=True)
         loss = loss_of(options.checkpoint)
         loss.backward()
-        if dump and step == 0:
+        if step < len(dumps):
             for name, parameter in net.named_parameters():
-                dump.add("gradient", name, parameter.grad)
-            dump.close()
+                dumps[step].add("gradient", name, parameter.grad)
+            dumps[step].close()
         optimizer.step()
+        if step == 0 and dumps:
+            dumps[1].add_start(net, x, y)
         seconds.append(time.perf_counter() - start)
         losses.append(loss.item())
         del loss
