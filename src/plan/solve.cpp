@@ -20,6 +20,7 @@ using plan::Planned;
 using plan::Solving;
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+constexpr double rounding = 1e-9;  // costs so near to each other are equal: sums in other orders differ
 
 void check(const PlanOptions& options) {
   if (options.budget < 0) fail("[plan] the budget is {} bytes: give one >= 0", options.budget);
@@ -215,34 +216,69 @@ class Planner {
   PlanResult solve_fitting(Planned known) const {
     std::unique_ptr<Solving> solving = searching(options_.budget);
     solving->run();
-    Planned best = cheaper(std::move(known), solving->take_best());
-    if (is_small() && solving->has_refused_a_layout())
-      for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, options_.budget));
+    Planned best = best_of(*solving, std::move(known), options_.budget);
     if (problem_.node_count() <= 2000) best = cheapest_of_less(std::move(best), solving->least_cost());
     return finish(with_smallest(std::move(solving), tightened(std::move(best))));
   }
 
-  // A search for less memory sometimes ends with a cheaper plan. Of some fixed shares of what keeping everything takes
-  // the next ones below the budget are tried, too: budgets near each other have them in common, so that more memory
-  // seldom costs more time.
+  // Of a search that is over and what is known to fit.
+  Planned best_of(Solving& solving, Planned known, std::int64_t budget) const {
+    Planned best = cheaper(std::move(known), solving.take_best());
+    if (is_small() && solving.has_refused_a_layout())
+      for (const std::string& name : lone_solvers()) best = cheaper(std::move(best), alone(name, budget));
+    return best;
+  }
+
+  // A search for less memory sometimes ends with a cheaper plan. So all twentieths of what keeping everything takes are
+  // searched for, too, from the next one below the budget down to where nothing as cheap can be, and then the smallest
+  // budget that does. A budget is never planned dearer than those of them that are less, and of plans that cost the
+  // same the one for the least memory is taken.
   Planned cheapest_of_less(Planned best, double least_cost) const {
-    constexpr std::int64_t shares = 20, tries = 3;
-    const double near = 1 + std::max(0.005, options_.gap);  // so near to the best possible no more is tried
-    const std::int64_t all = peak(aligned_, keep_all(aligned_)), unit = std::max<std::int64_t>(1, all / shares);
-    const std::int64_t below = (std::min(options_.budget, all) - 1) / unit;
-    for (std::int64_t share = below; share > std::max<std::int64_t>(0, below - tries); --share) {
-      double cost = best.judged.verdict.cost;
-      if (cost <= near * least_cost || options_.cancel.stop_requested()) break;
-      PlanOptions options = options_for(share * unit);
-      options.progress = {};  // it would seem to go back
-      Solving less(aligned_, std::move(options), start_, placer(share * unit));
-      less.prove_first_bound();
-      if (less.least_cost() >= cost || less.result(nullptr).min_budget_bound > share * unit) break;
-      less.search();
-      std::optional<Planned> found = less.take_best();
-      if (found && found->judged.verdict.cost < cost) best = std::move(*found);
+    constexpr int shares = 20;
+    const auto all = static_cast<double>(peak(aligned_, keep_all(aligned_)));
+    if (static_cast<double>(options_.budget) >= all) return best;
+    for (int share = shares - 1; share > 0; --share) {
+      const auto budget = static_cast<std::int64_t>(share / static_cast<double>(shares) * all);
+      if (budget >= options_.budget) continue;
+      bool is_enough = options_.gap > 0 && best.judged.verdict.cost <= (1 + options_.gap) * least_cost;
+      if (is_enough || options_.cancel.stop_requested()) break;
+      std::optional<Planned> found = best_for_less(budget, best.judged.verdict.cost);
+      if (!found) break;
+      bool is_smallest = found->placed.bytes > budget;
+      if (found->judged.verdict.cost <= best.judged.verdict.cost * (1 + rounding)) best = std::move(*found);
+      if (is_smallest) break;
     }
     return best;
+  }
+
+  // The best plan for the budget or, if nothing fits that, for the smallest that does. None if it is proved that none
+  // costs as little as that, or if more than the budget given is needed.
+  std::optional<Planned> best_for_less(std::int64_t budget, double cost) const {
+    std::unique_ptr<Solving> solving = searching_quietly(budget);
+    auto is_hopeless = [&] { return solving->least_cost() > cost * (1 + rounding); };
+    solving->prove_first_bound();
+    if (is_hopeless()) return {};
+    solving->raise_bound();
+    if (is_hopeless()) return {};
+    std::optional<Planned> known = decide(budget).found;
+    if (!known) known = tightest(budget).lowest;
+    if (known->placed.bytes >= options_.budget) return {};
+    if (known->placed.bytes <= budget) {
+      solving->search();
+    } else {
+      budget = known->placed.bytes;
+      solving = searching_quietly(budget);
+      solving->run();
+    }
+    return best_of(*solving, std::move(*known), budget);
+  }
+
+  // Telling nobody how far it is, which would seem to go back.
+  std::unique_ptr<Solving> searching_quietly(std::int64_t budget) const {
+    PlanOptions options = options_for(budget);
+    options.progress = {};
+    options.threads = 1;
+    return std::make_unique<Solving>(aligned_, std::move(options), start_, placer(budget));
   }
 
   static Planned cheaper(Planned known, std::optional<Planned> other) {
@@ -271,16 +307,27 @@ class Planner {
   // The tightest plan there is decides. It does not depend on the budget, so that the smallest budget that is named is
   // one that does.
   PlanResult fall_back() const {
-    Solving tightest(aligned_, options_for(0), start_, placer(0));
-    tightest.run_without_raising();
-    std::int64_t bound = tightest.result(nullptr).min_budget_bound - slack();
-    Planned lowest{tightest.lowest(), place(*tightest.lowest().schedule, unlimited)};
-    if (options_.names_smallest) lowest = smallest(std::move(lowest), bound);
-    if (lowest.placed.bytes > options_.budget) return refused(tightest, lowest);
+    auto [tight, lowest] = tightest(options_.budget);
+    if (lowest.placed.bytes > options_.budget) return refused(*tight, lowest);
     if (!std::isinf(options_.gap)) return solve_fitting(std::move(lowest));
     std::unique_ptr<Solving> solving = searching(options_.budget);
     solving->prove_first_bound();
     return finish(with_smallest(std::move(solving), std::move(lowest)));
+  }
+
+  struct Tightest {
+    std::unique_ptr<Solving> solving;
+    Planned lowest;
+  };
+
+  // Or one that fits the budget, if there is one on the way.
+  Tightest tightest(std::int64_t budget) const {
+    auto solving = std::make_unique<Solving>(aligned_, options_for(0), start_, placer(0));
+    solving->run_without_raising();
+    std::int64_t bound = solving->result(nullptr).min_budget_bound - slack();
+    Planned lowest{solving->lowest(), place(*solving->lowest().schedule, unlimited)};
+    if (options_.names_smallest) lowest = smallest(std::move(lowest), bound, budget);
+    return {std::move(solving), std::move(lowest)};
   }
 
   PlanResult refused(const Solving& solving, const Planned& lowest) const {
@@ -353,12 +400,12 @@ class Planner {
   // Asks for less than what was found until nothing is found: one byte less than the budget named is then refused. What
   // is asked does not depend on the budget given, so that the one named is found again. Large problems whose tightest
   // plan is far from the bound are left with that: no solver that is quick enough knows how to plan them.
-  Planned descended(Planned lowest, std::int64_t bound) const {
+  Planned descended(Planned lowest, std::int64_t bound, std::int64_t enough) const {
     if (is_large() && lowest.placed.bytes > bound + bound / 4) return lowest;
     const int precision = problem_.node_count() > 1000 ? 64 : 256;  // an answer takes seconds there
     auto little = [&] { return std::max<std::int64_t>(1, lowest.placed.bytes / precision); };
     std::int64_t refused = bound - 1, less = std::clamp<std::int64_t>(lowest.placed.bytes - bound, 1, 2 * little());
-    while (lowest.placed.bytes > std::max(options_.budget, refused + 1) && !deadline_.is_over()) {
+    while (lowest.placed.bytes > std::max(enough, refused + 1) && !deadline_.is_over()) {
       std::int64_t budget = std::max(refused + 1, lowest.placed.bytes - less);
       bool is_last = budget + 1 == lowest.placed.bytes;
       std::optional<Planned> found = is_last ? decide(budget).found : improve(lowest, budget);
@@ -377,12 +424,12 @@ class Planner {
     return lowest;
   }
 
-  Planned smallest(Planned lowest, std::int64_t bound) const {
-    lowest = descended(std::move(lowest), bound);
-    while (is_small() && may_reorder() && lowest.placed.bytes > std::max(options_.budget, bound)) {
+  Planned smallest(Planned lowest, std::int64_t bound, std::int64_t enough) const {
+    lowest = descended(std::move(lowest), bound, enough);
+    while (is_small() && may_reorder() && lowest.placed.bytes > std::max(enough, bound)) {
       std::optional<Planned> lower = lower_by_orders(lowest.placed.bytes);
       if (!lower) break;
-      lowest = descended(std::move(*lower), bound);
+      lowest = descended(std::move(*lower), bound, enough);
     }
     return lowest;
   }

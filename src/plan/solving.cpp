@@ -121,7 +121,7 @@ void Solving::search() {
 }
 
 void Solving::raise_then_search(bool is_hopeless) {
-  if (!is_hopeless) raise_bound(0.2 * options_.time_limit);
+  if (!is_hopeless) raise_bound();
   search();
 }
 
@@ -130,16 +130,18 @@ void Solving::raise_then_search(bool is_hopeless) {
 void Solving::search_beside_raising() {
   portfolio_.has_free_core = [this] { return is_raised_.load(); };
   std::jthread raiser([this] {
-    raise_bound(options_.time_limit);
+    raise_bound_until(options_.time_limit);
     is_raised_ = true;
   });
   search();
   is_done_ = true;
 }
 
-void Solving::raise_bound(double until) {
+void Solving::raise_bound() { raise_bound_until(0.2 * options_.time_limit); }
+
+void Solving::raise_bound_until(double seconds) {
   bool is_timed = std::isfinite(options_.time_limit);
-  auto should_stop = [&] { return (is_done_ && is_timed) || deadline_.is_over() || deadline_.seconds() > until; };
+  auto should_stop = [&] { return (is_done_ && is_timed) || deadline_.is_over() || deadline_.seconds() > seconds; };
   raise(raised_, model_, options_.budget, branches, should_stop);
   bool is_learnt = options_.threads == 1 || is_timed;
   if (is_learnt) proved_.raise_to(model_.base_cost + raised_.any_order.extra);

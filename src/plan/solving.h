@@ -33,6 +33,8 @@ class Solving {
   void run_without_raising();
   /// The proof alone; nothing is searched for.
   void prove_first_bound();
+  /// More of it, which takes longer.
+  void raise_bound();
   /// The search alone, after the proof.
   void search();
   /// What every schedule within the budget costs at least, in whatever order, as far as is proved.
@@ -53,7 +55,7 @@ class Solving {
   void tell(std::string_view solver) const;
   void raise_then_search(bool is_hopeless);
   void search_beside_raising();
-  void raise_bound(double until);
+  void raise_bound_until(double seconds);
   void tell_bounds(const Schedule& schedule, PlanResult& result) const;
 
   const Problem& problem_;
