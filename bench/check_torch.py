@@ -6,7 +6,8 @@
 A rectifier whose input is nearer to 0 than the rounding of its sum moves the gradients of all layers before it, so that f32 programs agree
 in networks of them only where they add in the same order (docs/architecture.md), and PyTorch with one thread does not agree with itself with two.
 - Of resnet50 that shows in the third loss: weights that differ in a last bit after the first step are enough. If all else agrees, both programs
-  are therefore compared again from PyTorch's own weights after the first step: two losses, and the second step's gradients.
+  are therefore compared again from PyTorch's own weights after the first step: two losses, and the second step's gradients; and the third
+  loss may be three times as far off as PyTorch's own losses are with one thread, or PyTorch's own f32 ones from its f64 ones.
 - On a CPU where PyTorch adds otherwise: the first loss must agree as above, both programs are run in f64 from the same weights, where all must agree
   within 1e-6, and the f32 comparison is made again from weights that keep rectifiers off their edge (torch_peer.py --off-the-edge).
   There some gradients are thousands of times smaller than others, since the next norm undoes what a norm's bias adds, and rounding
@@ -19,6 +20,7 @@ import numpy as np
 from openblas import CORE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+RESTARTED = ["resnet50"]  # trained by plain SGD, which has no state
 MODELS = ["gpt4s", "mlp16", "rnn512", "lstm512", "gpt6", "resnet18", "unet", "resnet50", "vgg16"]
 
 
@@ -30,7 +32,7 @@ def run(*command):
 
 
 def distance(a, b, size):
-    return float(np.abs(a - b).max() / size) if a.shape == b.shape and np.isfinite(a).all() else np.inf
+    return float(np.abs(a - b).max() / size) if a.shape == b.shape and np.isfinite(a).all() and np.isfinite(b).all() else np.inf
 
 
 class Dumped:
@@ -48,7 +50,7 @@ class Dumped:
 
 
 def relative(pairs):
-    return max(abs(a - b) / abs(b) for a, b in pairs)
+    return max(abs(a - b) / abs(b) if np.isfinite([a, b]).all() else np.inf for a, b in pairs)
 
 
 def run_torch(model, folder, *options):
@@ -110,7 +112,7 @@ class Comparison:
 
 
 def agrees_one_step_later(started):
-    """From PyTorch's weights after the first step. Only where the optimizer is plain SGD, which has no state."""
+    """From PyTorch's weights after the first step."""
     theirs = {**started.theirs, "losses": started.theirs["losses"][1:]}
     later = Comparison(started.reprise, started.model, os.path.join(started.folder, "next"), theirs)
     print(f"{'':10} from PyTorch's weights after the first step: {later}", flush=True)
@@ -135,8 +137,9 @@ def check(reprise, model):
         if not ok:
             losses, gradients = started.theirs_in_another_order()
             print(f"{'':10} PyTorch's own with one thread: losses {losses:.1e} apart, gradients {gradients:.1e} at most", flush=True)
-            if started.gradients <= 1e-3 and max(started.losses[:2]) <= 1e-4:
-                ok = agrees_one_step_later(started)
+            if model in RESTARTED and started.gradients <= 1e-3 and max(started.losses[:2]) <= 1e-4:
+                rounding = relative(zip(started.theirs["losses"], started.theirs["exact_losses"]))
+                ok = agrees_one_step_later(started) and started.losses[2] <= 3 * max(losses, rounding)
             elif started.losses[0] <= 1e-4:
                 ok = agrees_off_the_edge(started, os.path.join(folder, "moved"))
     print(f"{'':10} {'ok' if ok else 'DIFFERS'}", flush=True)

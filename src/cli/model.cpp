@@ -120,6 +120,7 @@ std::int64_t bytes_if_all_trained(const ModelCommand& command) {
   if (command.network.freeze.empty() && command.network.train.empty()) return 0;
   ModelCommand all = command;
   all.estimate = true;
+  all.profile.clear();
   all.network.freeze.clear();
   all.network.train.clear();
   Problem problem = problem_of_model(all);

@@ -91,6 +91,7 @@ PlanResult plan_model(const PlanCommand& command, const Problem& problem, PlanOp
   options.alignment = arena_alignment;
   ModelCommand model = model_command(command.planning);
   model.estimate = true;
+  model.profile.clear();
   auto estimated = std::make_shared<const Problem>(problem_of_model(model));
   PlanResult r = settled([&] { return estimated; }, [&] { return std::make_shared<const Problem>(problem); }, options);
   name_smallest(r, *estimated, options, 20'000);

@@ -237,48 +237,49 @@ class Planner {
     constexpr int shares = 20;
     const auto all = static_cast<double>(peak(aligned_, keep_all(aligned_)));
     if (static_cast<double>(options_.budget) >= all) return best;
+    PlanOptions quiet = options_;
+    quiet.progress = {};  // it would seem to go back
+    quiet.threads = 1;
+    const Planner planner(problem_, quiet, start_);
     for (int share = shares - 1; share > 0; --share) {
       const auto budget = static_cast<std::int64_t>(share / static_cast<double>(shares) * all);
       if (budget >= options_.budget) continue;
       bool is_enough = options_.gap > 0 && best.judged.verdict.cost <= (1 + options_.gap) * least_cost;
       if (is_enough || options_.cancel.stop_requested()) break;
-      std::optional<Planned> found = best_for_less(budget, best.judged.verdict.cost);
-      if (!found) break;
-      bool is_smallest = found->placed.bytes > budget;
-      if (found->judged.verdict.cost <= best.judged.verdict.cost * (1 + rounding)) best = std::move(*found);
-      if (is_smallest) break;
+      ForLess less = planner.best_for_less(budget, best.judged.verdict.cost, least_cost);
+      if (less.found && less.found->judged.verdict.cost <= best.judged.verdict.cost * (1 + rounding))
+        best = std::move(*less.found);
+      if (less.is_last) break;
     }
     return best;
   }
 
-  // The best plan for the budget or, if nothing fits that, for the smallest that does. None if it is proved that none
-  // costs as little as that, or if more than the budget given is needed.
-  std::optional<Planned> best_for_less(std::int64_t budget, double cost) const {
-    std::unique_ptr<Solving> solving = searching_quietly(budget);
+  struct ForLess {
+    std::optional<Planned> found;
+    bool is_last = true;  // nothing as cheap is to be found for still less
+  };
+
+  // The best plan for the budget or, if nothing is found for that, for the smallest that does, unless that is as much
+  // as the budget given, or nothing can be cheaper anyway. None if it is proved that none costs as little as that.
+  ForLess best_for_less(std::int64_t budget, double cost, double least_cost) const {
+    std::unique_ptr<Solving> solving = searching(budget);
     auto is_hopeless = [&] { return solving->least_cost() > cost * (1 + rounding); };
     solving->prove_first_bound();
     if (is_hopeless()) return {};
     solving->raise_bound();
     if (is_hopeless()) return {};
-    std::optional<Planned> known = decide(budget).found;
-    if (!known) known = tightest(budget).lowest;
-    if (known->placed.bytes >= options_.budget) return {};
-    if (known->placed.bytes <= budget) {
+    if (std::optional<Planned> known = decide(budget).found) {
       solving->search();
-    } else {
-      budget = known->placed.bytes;
-      solving = searching_quietly(budget);
-      solving->run();
+      return {best_of(*solving, std::move(*known), budget), false};
     }
-    return best_of(*solving, std::move(*known), budget);
-  }
-
-  // Telling nobody how far it is, which would seem to go back.
-  std::unique_ptr<Solving> searching_quietly(std::int64_t budget) const {
-    PlanOptions options = options_for(budget);
-    options.progress = {};
-    options.threads = 1;
-    return std::make_unique<Solving>(aligned_, std::move(options), start_, placer(budget));
+    constexpr int many_nodes = 1000;  // the smallest budget takes a minute or more there
+    if (problem_.node_count() > many_nodes || cost <= least_cost * (1 + rounding)) return {};
+    Planned lowest = tightest(budget).lowest;
+    const std::int64_t smallest = std::max(budget, lowest.placed.bytes);
+    if (smallest >= options_.budget) return {};
+    solving = searching(smallest);
+    solving->run();
+    return {best_of(*solving, std::move(lowest), smallest)};
   }
 
   static Planned cheaper(Planned known, std::optional<Planned> other) {
