@@ -230,11 +230,13 @@ class Planner {
   }
 
   // A search for less memory sometimes ends with a cheaper plan. So all twentieths of what keeping everything takes are
-  // searched for, too, from the next one below the budget down to where nothing as cheap can be, and then the smallest
-  // budget that does. A budget is never planned dearer than those of them that are less, and of plans that cost the
-  // same the one for the least memory is taken.
+  // searched for, too, from the next one below the budget down to where nothing as cheap can be, or two in a row are
+  // clearly dearer; and last the smallest budget that does. So a budget is not planned dearer than those of them that
+  // are less, and of plans that cost the same the one for the least memory is taken.
   Planned cheapest_of_less(Planned best, double least_cost) const {
-    constexpr int shares = 20;
+    constexpr int shares = 20, most_dearer = 2;
+    constexpr double clearly = 1.03;
+    int dearer = 0;  // in a row
     const auto all = static_cast<double>(peak(aligned_, keep_all(aligned_)));
     if (static_cast<double>(options_.budget) >= all) return best;
     PlanOptions quiet = options_;
@@ -247,9 +249,10 @@ class Planner {
       bool is_enough = options_.gap > 0 && best.judged.verdict.cost <= (1 + options_.gap) * least_cost;
       if (is_enough || options_.cancel.stop_requested()) break;
       ForLess less = planner.best_for_less(budget, best.judged.verdict.cost, least_cost);
-      if (less.found && less.found->judged.verdict.cost <= best.judged.verdict.cost * (1 + rounding))
-        best = std::move(*less.found);
-      if (less.is_last) break;
+      if (!less.found) break;
+      dearer = less.found->judged.verdict.cost > clearly * best.judged.verdict.cost ? dearer + 1 : 0;
+      if (less.found->judged.verdict.cost <= best.judged.verdict.cost * (1 + rounding)) best = std::move(*less.found);
+      if (less.is_last || dearer == most_dearer) break;
     }
     return best;
   }
