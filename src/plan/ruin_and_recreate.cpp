@@ -10,41 +10,10 @@
 
 #include "plan/annealer.h"
 #include "plan/solver.h"
+#include "plan/stage_form.h"
 
 namespace reprise::plan {
 namespace {
-
-// A schedule in stage form, if its first runs are in the model's order. What is made twice in a stage is made once.
-std::optional<Items> items_of(const Model& model, const Timeline& empty, const Schedule& schedule) {
-  std::vector<int> node_of(model.nodes.size()), value_of(model.values.size());
-  for (int i = 0; i < model.node_count(); ++i) node_of[static_cast<std::size_t>(model.node(i).original)] = i;
-  for (int v = 0; v < model.value_count(); ++v) value_of[static_cast<std::size_t>(model.value(v).original)] = v;
-  Items items;
-  int next = 0;
-  for (Step step : schedule.steps) {
-    if (step.kind == Step::Kind::run) {
-      int node = node_of[static_cast<std::size_t>(step.id)];
-      if (node > next) return {};
-      if (node == next)
-        ++next;
-      else
-        items.push_back({empty.run_of(node), next});
-    } else if (step.kind == Step::Kind::page_in) {
-      items.push_back({empty.page_of(value_of[static_cast<std::size_t>(step.id)]), next});
-    } else if (step.kind == Step::Kind::expand) {
-      items.push_back({empty.compressed_of(value_of[static_cast<std::size_t>(step.id)]), next});
-    }
-  }
-  return items;
-}
-
-void fill(Timeline& timeline, const Items& items) {
-  for (auto& [item, stage] : items) {
-    if (!timeline.can_insert(item, stage)) continue;
-    timeline.insert(item, stage);
-    timeline.commit();  // at once, so that no list of all changes is held
-  }
-}
 
 class Search {
  public:
@@ -92,8 +61,7 @@ class Search {
   // in this order can be better than.
   bool is_hopeless() const {
     if (attempt_.certificate.least_budget_this_order > budget()) return true;
-    Timeline empty(model_);
-    if (items_of(model_, empty, attempt_.best)) return false;
+    if (items_of(model_, attempt_.best)) return false;
     double peak = static_cast<double>(attempt_.best_verdict.peak);
     return peak <= 1.1 * static_cast<double>(budget()) &&
            attempt_.best_verdict.cost - model_.base_cost <= attempt_.certificate.this_order.extra;
@@ -101,7 +69,7 @@ class Search {
 
   void take(const Schedule& schedule) {
     Timeline timeline(model_);
-    std::optional<Items> items = items_of(model_, timeline, schedule);
+    std::optional<Items> items = items_of(model_, schedule);
     if (!items) return;
     fill(timeline, *items);
     items.reset();
@@ -171,7 +139,7 @@ class Search {
 
   bool take_from(const Schedule& schedule, std::int64_t iterations) {
     Timeline timeline(model_);
-    std::optional<Items> items = items_of(model_, timeline, schedule);
+    std::optional<Items> items = items_of(model_, schedule);
     if (!items) return false;
     fill(timeline, *items);
     items.reset();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments (Chen, Xu, Zhang & Guestrin 2016): the stretch before the peak is cut into k segments. What crosses a cut is
 // kept; everything else that is needed after the peak is dropped there and computed again when it is first needed.
-// Tries every number of segments, cut evenly by count, by cost and by bytes.
+// Tries every number of segments, cut evenly by count, by cost and by bytes, and lets what fits keep what it has room
+// for.
 #include <algorithm>
 
 #include "base/index.h"
+#include "plan/annealer.h"
 #include "plan/replay.h"
 #include "plan/solver.h"
+#include "plan/stage_form.h"
 
 namespace reprise::plan {
 namespace {
@@ -68,6 +71,17 @@ std::vector<char> between(const Problem& problem, const std::vector<int>& cuts, 
   return inside;
 }
 
+// Segments drop all that is inside of them, needed or not.
+void offer_tidied(const Attempt& attempt, const Schedule& schedule, Best& best) {
+  std::optional<Items> items = items_of(attempt.model, schedule);
+  if (!items) return;
+  Timeline timeline(attempt.model);
+  fill(timeline, *items);
+  if (timeline.peak() > attempt.options.budget) return;
+  Annealer(timeline, attempt.options.seed).tidy(attempt.options.budget);
+  best.offer(to_schedule(attempt.problem, attempt.model, timeline.events()));
+}
+
 }  // namespace
 
 std::vector<Schedule> solve_segments(const Attempt& attempt) {
@@ -76,13 +90,16 @@ std::vector<Schedule> solve_segments(const Attempt& attempt) {
   std::vector<int> last_reader = last_readers(problem, end);
   constexpr std::int64_t work = 600'000;  // node runs over all attempts, so that large problems stay quick
   int most = static_cast<int>(std::clamp<std::int64_t>(work / (3 * problem.node_count()), 4, 256));
+  constexpr int most_tidied = 16;  // segments: more of them leave little room inside
   Best best(attempt);
   for (int measure = 0; measure < 3; ++measure) {
     std::vector<double> along = progress(problem, end, measure);
     for (int count = 1; count <= std::min(end + 1, most); ++count) {
       if (attempt.deadline.is_over()) return best.take();
       std::vector<char> dropped = between(problem, cuts(along, count), last_reader, end);
-      best.offer(drop_and_recompute(problem, end, dropped));
+      Schedule schedule = drop_and_recompute(problem, end, dropped);
+      if (count <= most_tidied) offer_tidied(attempt, schedule, best);
+      best.offer(std::move(schedule));
     }
   }
   return best.take();

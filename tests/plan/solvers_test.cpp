@@ -88,17 +88,29 @@ TEST(EverySolver, NeedsAtLeastTheSmallestBudgetThatIsNamed) {
   }
 }
 
-TEST(Segments, NeedAboutTheSquareRootOfAChain) {
+// As many steps forward and back, of equal sizes and costs.
+Problem uniform_chain(int length) {
   Problem p;
   std::vector<ValueRef> made{p.add({"x0", 1, 1})};
-  for (int k = 1; k < 100; ++k) made.push_back(p.add({"x" + std::to_string(k), 1, 1}, {made.back()}));
+  for (int k = 1; k < length; ++k) made.push_back(p.add({"x" + std::to_string(k), 1, 1}, {made.back()}));
   ValueRef gradient = made.back();
-  for (int k = 99; k-- > 0;)
+  for (int k = length - 1; k-- > 0;)
     gradient = p.add({"g" + std::to_string(k), 0, 1}, {gradient, made[static_cast<std::size_t>(k)]});
   p.output(gradient);
-  PlanResult result = solve(p, {.budget = 24, .solvers = {"segments"}});
+  return p;
+}
+
+TEST(Segments, NeedAboutTheSquareRootOfAChain) {
+  PlanResult result = solve(uniform_chain(100), {.budget = 24, .solvers = {"segments"}});
   ASSERT_TRUE(result) << result.why();
   EXPECT_LE(result.overhead(), 0.5);
+}
+
+// All but the last segment run again if everything inside of them is dropped, however much room there is.
+TEST(Segments, KeepWhatThereIsRoomFor) {
+  PlanResult result = solve(uniform_chain(6000), {.budget = 5400, .solvers = {"segments"}});
+  ASSERT_TRUE(result) << result.why();
+  EXPECT_LE(result.overhead(), 0.06);  // a tenth of all steps, one half of which are forward, must run again
 }
 
 }  // namespace
