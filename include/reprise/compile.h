@@ -7,6 +7,7 @@
 //     if (auto r = plan(graph, {.budget = 32_MiB}); !r) std::cerr << r.why();
 #pragma once
 
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -66,6 +67,14 @@ class REPRISE_API NoScheduleFits : public Error {
 };
 
 namespace detail {
+/// Of a function's arguments, the one in whose graph it records: one that is not made of constants, if there is any.
+/// Null stands for an argument that is no Value.
+REPRISE_API const Value& leading(std::initializer_list<const Value*> arguments);
+inline const Value* value_or_null(const Value& value) { return &value; }
+template <class T>
+const Value* value_or_null(const T&) {
+  return nullptr;
+}
 REPRISE_API std::int32_t nodes_recorded(const Value& value);
 REPRISE_API void recompute_since(const Value& input, std::int32_t first, const Values& outputs);
 }  // namespace detail
@@ -77,9 +86,10 @@ REPRISE_API void recompute_since(const Value& input, std::int32_t first, const V
 template <class F>
 auto recompute(F f) {
   return [f = std::move(f)](const Value& first, const auto&... rest) {
-    std::int32_t before = detail::nodes_recorded(first);
+    const Value& leading = detail::leading({&first, detail::value_or_null(rest)...});
+    std::int32_t before = detail::nodes_recorded(leading);
     auto result = f(first, rest...);
-    detail::recompute_since(first, before, detail::as_values(result));
+    detail::recompute_since(leading, before, detail::as_values(result));
     return result;
   };
 }

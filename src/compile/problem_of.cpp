@@ -46,12 +46,6 @@ class Builder {
   }
 
  private:
-  // What a value's memory belongs to: views lead to what they show.
-  Ref owner(Ref r) const {
-    while (graph_.node(r.node).op->view_of >= 0) r = graph_.node(r.node).inputs[at(graph_.node(r.node).op->view_of)];
-    return r;
-  }
-
   std::string unique_name(std::int32_t i) const {
     const Node& node = graph_.node(i);
     std::string name = node.name.empty() ? fmt::format("{}.{}", node.op->name, i) : node.name;
@@ -82,7 +76,7 @@ class Builder {
       spec.scratch = aligned(facts.scratch_bytes);
     }
     std::vector<ValueRef> inputs;
-    for (Ref r : node.inputs) inputs.push_back(value(view ? owner(r) : r));
+    for (Ref r : node.inputs) inputs.push_back(value(view ? owner(graph_, r) : r));
     ValueRef made = problem_.add(std::move(spec), inputs);
     if (view) problem_.view(made, inputs[at(node.op->view_of)]);
     if (pinned || view) return;
@@ -151,7 +145,7 @@ class Builder {
       std::int32_t newest = -1;
       bool is_reader = false;
       for (Ref r : node.inputs) {
-        std::int32_t made = owner(r).node;
+        std::int32_t made = owner(graph_, r).node;
         if (is_given(graph_.node(made))) continue;
         is_reader = is_reader || (made >= begin && made < end);
         if (made >= end) newest = std::max(newest, made);
@@ -174,7 +168,7 @@ class Builder {
         fail("[recompute] '{}' must run once only: leave it out of what is recomputed", problem_.node(i).name);
       for (std::size_t k = 0; k < node.outputs.size(); ++k) problem_.never_keep({i, static_cast<int>(k)}, {across, 0});
       for (Ref r : node.inputs)
-        if (std::int32_t made = owner(r).node; made >= begin) is_needed[at(made - begin)] = true;
+        if (std::int32_t made = owner(graph_, r).node; made >= begin) is_needed[at(made - begin)] = true;
     }
   }
 
@@ -183,18 +177,18 @@ class Builder {
     std::vector<bool> is_read(at(end - begin), false);
     for (std::int32_t reader = node + 1; reader < graph_.size(); ++reader)
       for (Ref r : graph_.node(reader).inputs)
-        if (std::int32_t made = owner(r).node; made >= begin && made < end) is_read[at(made - begin)] = true;
+        if (std::int32_t made = owner(graph_, r).node; made >= begin && made < end) is_read[at(made - begin)] = true;
     return is_read;
   }
 
   bool reads(std::int32_t reader, std::int32_t made) const {
-    return std::ranges::any_of(graph_.node(reader).inputs, [&](Ref r) { return owner(r).node == made; });
+    return std::ranges::any_of(graph_.node(reader).inputs, [&](Ref r) { return owner(graph_, r).node == made; });
   }
 
   // Whether it reads state that is another one by then, as dropout's key is: such values are small, and kept.
   bool reads_what_changes(std::int32_t i, std::int32_t until) const {
     return std::ranges::any_of(graph_.node(i).inputs, [&](Ref r) {
-      std::int32_t update = updated_by_[at(owner(r).node)];
+      std::int32_t update = updated_by_[at(owner(graph_, r).node)];
       return update >= 0 && update < until;
     });
   }

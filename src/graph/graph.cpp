@@ -180,9 +180,10 @@ Value named(Value value, std::string name) {
 
 namespace {
 
+// Of a view it is meant for what the view shows: that is what takes memory.
 void set_hint(const Value& value, Hint hint) {
   if (!value) fail("[hint] an empty Value cannot be kept or recomputed: it was never assigned");
-  Node& node = value.graph()->node(value.ref().node);
+  Node& node = value.graph()->node(owner(*value.graph(), value.ref()).node);
   if (node.hint != Hint::none && node.hint != hint)
     fail("[hint] the result of '{}' is to be kept and to be recomputed: decide for one",
          node.name.empty() ? std::string(node.op->name) : node.name);

@@ -182,6 +182,53 @@ TEST(Hints, KeepingWhatIsToBeRecomputedIsAnError) {
       "[hint] the result of 'tanh' is to be kept and to be recomputed: decide for one");
 }
 
+TEST(Hints, FollowTheArgumentThatIsNoConstant) {
+  Value two(Tensor::scalar(2));
+  auto block = [](const Value& a, const Value& b) { return tanh(exp(tanh(a * b))); };
+  Prepared hinted =
+      gradient_of([&](const Values& v) -> Values { return {sum(square(recompute(block)(two, v[0])))}; }, 100);
+  EXPECT_EQ(runs_of(hinted.graph, plan(hinted, quick), "exp"), 2);
+}
+
+TEST(Hints, AreRefusedWhereEveryArgumentIsAConstant) {
+  Type types[] = {{DType::f32, {4}}};
+  auto f = [](const Values& v) -> Values {
+    return {sum(recompute([&](const Value& c) { return tanh(exp(v[0] * c)); })(Value(Tensor::scalar(2))))};
+  };
+  EXPECT_EQ(
+      message_of([&] { trace(f, types); }),
+      "[recompute] the arguments are constants, but the result is computed from other values: hand one of these in");
+}
+
+TEST(Hints, OfAViewAreForWhatItShows) {
+  auto f = [](Hint hint) {
+    return [hint](const Values& v) -> Values {
+      Value shown = reshape(exp(tanh(v[0])), {50, 2});
+      if (hint == Hint::keep) keep(shown);
+      if (hint == Hint::recompute) recompute_value(shown);
+      return {sum(square(tanh(shown)))};
+    };
+  };
+  Prepared plain = gradient_of(f(Hint::none), 100), hinted = gradient_of(f(Hint::recompute), 100);
+  EXPECT_EQ(runs_of(plain.graph, plan(plain, quick), "exp"), 1);
+  EXPECT_EQ(runs_of(hinted.graph, plan(hinted, quick), "exp"), 2);
+  Prepared kept = gradient_of(f(Hint::keep), 100);
+  auto is_exp = [&](const Problem::Value& v) { return kept.graph.node(v.node).op->name == "exp"; };
+  auto made = std::ranges::find_if(kept.problem.values(), is_exp);
+  ASSERT_NE(made, kept.problem.values().end());
+  EXPECT_TRUE(made->keep);
+}
+
+TEST(Hints, ThatContradictThroughAViewAreAnError) {
+  Type types[] = {{DType::f32, {4}}};
+  auto directly = [](const Values& v) -> Values { return {keep(reshape(recompute_value(tanh(v[0])), {2, 2}))}; };
+  EXPECT_EQ(message_of([&] { trace(directly, types); }),
+            "[hint] the result of 'tanh' is to be kept and to be recomputed: decide for one");
+  auto inside = recompute([](const Value& v) { return exp(keep(reshape(tanh(v), {2, 2}))); });
+  EXPECT_EQ(message_of([&] { trace([&](const Values& v) -> Values { return {inside(v[0])}; }, types); }),
+            "[recompute] the result of 'tanh' is to be kept and to be recomputed: decide for one");
+}
+
 std::int32_t position(const Graph& graph, std::string_view op) {
   for (std::int32_t i = 0; i < graph.size(); ++i)
     if (graph.node(i).op->name == op) return i;
