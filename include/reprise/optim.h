@@ -69,7 +69,8 @@ struct Rule {
   std::int64_t lookahead_every = 0;
   double lookahead_alpha = 0;
 
-  double rate_at(std::int64_t step) const { return rate * (schedule ? schedule(step) : 1); }
+  /// The learning rate of a step, counted from 0. Throws Error if the schedule gives no number.
+  REPRISE_API double rate_at(std::int64_t step) const;
   /// Refuses a learning rate or a lookahead with which nothing can be trained.
   REPRISE_API void check() const;
   /// State for a parameter before the first step.

@@ -32,6 +32,8 @@ class REPRISE_API Parameter {
   };
 
   Parameter();
+  Parameter(const Parameter&) = default;  // moves are copies: what was moved from is still the same parameter
+  Parameter& operator=(const Parameter&) = default;
   explicit Parameter(Tensor value, bool trainable = true);
   /// Takes no memory before it is read or a step needs it.
   Parameter(const Type& type, double fill, bool trainable = true);

@@ -143,6 +143,23 @@ Kernel adagrad(const Signature& s) {
   });
 }
 
+Kernel plain_rmsprop(const Signature& s) {
+  return with_float(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
+    using T = typename decltype(tag)::type;
+    T alpha = static_cast<T>(s.real("alpha")), eps = static_cast<T>(s.real("eps"));
+    T decay = static_cast<T>(s.real("weight_decay"));
+    return in_place<T, 2>(s, [=](T* const* v, const T* g, std::int64_t n, Step step) {
+      T *p = v[0], *q = v[1];
+      T rate = static_cast<T>(step.rate);
+      each(n, [=](std::int64_t i) {
+        T d = g[i] + decay * p[i];
+        q[i] = alpha * q[i] + (1 - alpha) * d * d;
+        p[i] -= rate * (d / (std::sqrt(q[i]) + eps));
+      });
+    });
+  });
+}
+
 Kernel rmsprop(const Signature& s) {
   return with_float(s.name(), s.in().dtype, [&](auto tag) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -301,6 +318,13 @@ const Op update_table[] = {
      .examples = "f32[5] f32[5]{0..1} f32[5] f32[]{0.1..0.2} i64[]{3..3} lr_decay=0.1 eps=1e-10 weight_decay=0.1",
      .onnx = "Adagrad",
      .doc = "Adagrad"},
+    {.name = "plain_rmsprop_update",
+     .infer = update_types<2>,
+     .forward = plain_rmsprop,
+     .cost = per_element<10>,
+     .updates = 2,
+     .examples = "f32[5] f32[5]{1..2} f32[5] f32[]{0.1..0.2} i64[]{3..3} alpha=0.99 eps=1e-8 weight_decay=0.1",
+     .doc = "RMSProp"},
     {.name = "rmsprop_update",
      .infer = update_types<4>,
      .forward = rmsprop,
@@ -310,7 +334,7 @@ const Op update_table[] = {
                  "momentum=0.9 weight_decay=0.1 centered=1;"
                  "f32[5] f32[5]{1..2} f32[5] f32[5] f32[5] f32[]{0.1..0.2} i64[]{3..3} alpha=0.9 eps=1e-8 momentum=0.0 "
                  "weight_decay=0.0 centered=0",
-     .doc = "RMSProp, centred if asked, with momentum"},
+     .doc = "RMSProp with momentum, centred if asked"},
     {.name = "radam_update",
      .infer = update_types<3>,
      .forward = radam,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers as rules over fused updates, and clipping.
 #include <cmath>
+#include <initializer_list>
 
 #include "base/error.h"
 #include "reprise/ops.h"
@@ -15,8 +16,25 @@ void require(bool ok, std::string_view who, std::string_view what) {
   if (!ok) fail("[{}] {}", who, what);
 }
 
+struct NamedNumber {
+  std::string_view name;
+  double number;
+};
+
+void require_not_negative(std::string_view who, std::initializer_list<NamedNumber> numbers) {
+  for (auto [name, number] : numbers)
+    if (!(number >= 0) || !std::isfinite(number))
+      fail("[{}] {} is {}: it must be a number that is not negative", who, name, number);
+}
+
+void require_betas(std::string_view who, double beta1, double beta2) {
+  require(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, who, "the betas must be in [0, 1)");
+}
+
 Rule adam_rule(const AdamOptions& o, bool decoupled) {
-  require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "Adam", "the betas must be in [0, 1)");
+  const std::string_view who = decoupled ? "AdamW" : "Adam";
+  require_betas(who, o.beta1, o.beta2);
+  require_not_negative(who, {{"eps", o.eps}, {"weight_decay", o.weight_decay}});
   return {"adam_update",
           {{"beta1", o.beta1},
            {"beta2", o.beta2},
@@ -34,6 +52,8 @@ Rule adam_rule(const AdamOptions& o, bool decoupled) {
 Rule Sgd::rule() const {
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0), "Sgd",
           "Nesterov's form needs momentum and no dampening");
+  require_not_negative("Sgd", {{"momentum", options.momentum}, {"weight_decay", options.weight_decay}});
+  require(std::isfinite(options.dampening), "Sgd", "the dampening must be a number");
   if (options.momentum == 0)
     return {"sgd_update", {{"weight_decay", options.weight_decay}}, 0, 0, options.lr, options.schedule};
   return {"momentum_update",
@@ -54,6 +74,8 @@ Rule AdamW::rule() const {
 }
 
 Rule RAdam::rule() const {
+  require_betas("RAdam", options.beta1, options.beta2);
+  require_not_negative("RAdam", {{"eps", options.eps}, {"weight_decay", options.weight_decay}});
   return {"radam_update",
           {{"beta1", options.beta1},
            {"beta2", options.beta2},
@@ -66,6 +88,10 @@ Rule RAdam::rule() const {
 }
 
 Rule Adagrad::rule() const {
+  require_not_negative("Adagrad", {{"lr_decay", options.lr_decay},
+                                   {"eps", options.eps},
+                                   {"weight_decay", options.weight_decay},
+                                   {"initial", options.initial}});
   return {"adagrad_update",
           {{"lr_decay", options.lr_decay}, {"eps", options.eps}, {"weight_decay", options.weight_decay}},
           1,
@@ -75,6 +101,16 @@ Rule Adagrad::rule() const {
 }
 
 Rule RmsProp::rule() const {
+  require(options.alpha >= 0 && options.alpha < 1, "RmsProp", "alpha must be in [0, 1)");
+  require_not_negative("RmsProp",
+                       {{"eps", options.eps}, {"momentum", options.momentum}, {"weight_decay", options.weight_decay}});
+  if (options.momentum == 0 && !options.centered)
+    return {"plain_rmsprop_update",
+            {{"alpha", options.alpha}, {"eps", options.eps}, {"weight_decay", options.weight_decay}},
+            1,
+            0,
+            options.lr,
+            options.schedule};
   return {"rmsprop_update",
           {{"alpha", options.alpha},
            {"eps", options.eps},
@@ -88,6 +124,8 @@ Rule RmsProp::rule() const {
 }
 
 Rule Lamb::rule() const {
+  require_betas("Lamb", options.beta1, options.beta2);
+  require_not_negative("Lamb", {{"eps", options.eps}, {"weight_decay", options.weight_decay}});
   return {"lamb_update",
           {{"beta1", options.beta1},
            {"beta2", options.beta2},
@@ -100,6 +138,10 @@ Rule Lamb::rule() const {
 }
 
 Rule Lars::rule() const {
+  require_not_negative("Lars", {{"momentum", options.momentum},
+                                {"weight_decay", options.weight_decay},
+                                {"trust", options.trust},
+                                {"eps", options.eps}});
   return {"lars_update",
           {{"momentum", options.momentum},
            {"weight_decay", options.weight_decay},
@@ -137,6 +179,13 @@ std::string rule_names() {
   std::string names;
   for (const NamedRule& known : named_rules) names += (names.empty() ? "" : ", ") + std::string(known.name);
   return names;
+}
+
+double Rule::rate_at(std::int64_t step) const {
+  const double factor = schedule ? schedule(step) : 1;
+  if (!std::isfinite(rate * factor))
+    fail("[optimizer] the schedule gives {} for step {}: it must give a number", factor, step);
+  return rate * factor;
 }
 
 void Rule::check() const {

@@ -36,6 +36,12 @@ TEST(Layers, ASequenceMixesLayersAndFunctions) {
   EXPECT_EQ(graph.captures.size(), 4u);
 }
 
+TEST(Layers, ThatWereMovedFromAreStillThere) {
+  Linear layer(3, 2);
+  Sequential model{std::move(layer)};
+  EXPECT_EQ(layer.weight, parameters(model)[0].parameter);  // NOLINT: that is the claim
+}
+
 TEST(Layers, OneParameterIsOneInputHoweverOftenItIsUsed) {
   Linear tied(4, 4);
   Type types[] = {{DType::f32, {2, 4}}};

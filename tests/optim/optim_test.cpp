@@ -118,6 +118,19 @@ TEST(Optimizers, RmsPropMayBeCentredAndHaveMomentum) {
   expect_path(run(RmsProp{{.lr = rate, .alpha = 0.9, .momentum = 0.5, .centered = true}}.rule(), 2, slopes), expected);
 }
 
+TEST(Optimizers, PlainRmsPropKeepsOneState) {
+  const Rule plain = RmsProp{{.lr = rate, .alpha = 0.9, .weight_decay = 0.1}}.rule();
+  EXPECT_EQ(plain.state_count, 1);
+  std::vector<double> expected;
+  double p = 2, q = 0;
+  for (double g : slopes) {
+    double d = g + 0.1 * p;
+    q = 0.9 * q + 0.1 * d * d;
+    expected.push_back(p -= rate * d / (std::sqrt(q) + 1e-8));
+  }
+  expect_path(run(plain, 2, slopes), expected);
+}
+
 TEST(Optimizers, RAdamRectifiesOnceTheVarianceIsKnown) {
   std::vector<double> expected, many(12, 0.5);
   double p = 2, m = 0, v = 0, longest = 2 / (1 - 0.999) - 1;
@@ -175,6 +188,26 @@ TEST(Optimizers, RefuseWhatMakesNoSense) {
   EXPECT_EQ(message_of([] { Sgd{{.nesterov = true}}.rule(); }),
             "[Sgd] Nesterov's form needs momentum and no dampening");
   EXPECT_EQ(message_of([] { Adam{{.beta1 = 1}}.rule(); }), "[Adam] the betas must be in [0, 1)");
+  EXPECT_EQ(message_of([] { RAdam{{.beta2 = 1.5}}.rule(); }), "[RAdam] the betas must be in [0, 1)");
+  EXPECT_EQ(message_of([] { RmsProp{{.alpha = 1}}.rule(); }), "[RmsProp] alpha must be in [0, 1)");
+  EXPECT_EQ(message_of([] { Sgd{{.dampening = INFINITY}}.rule(); }), "[Sgd] the dampening must be a number");
+}
+
+TEST(Optimizers, RefuseNumbersThatWouldTrainToNaN) {
+  const std::string rest = ": it must be a number that is not negative";
+  EXPECT_EQ(message_of([] { Sgd{{.momentum = NAN}}.rule(); }), "[Sgd] momentum is nan" + rest);
+  EXPECT_EQ(message_of([] { AdamW{{.weight_decay = -INFINITY}}.rule(); }), "[AdamW] weight_decay is -inf" + rest);
+  EXPECT_EQ(message_of([] { Adam{{.eps = -1}}.rule(); }), "[Adam] eps is -1" + rest);
+  EXPECT_EQ(message_of([] { Adagrad{{.initial = -1}}.rule(); }), "[Adagrad] initial is -1" + rest);
+  EXPECT_EQ(message_of([] { Lamb{{.eps = NAN}}.rule(); }), "[Lamb] eps is nan" + rest);
+  EXPECT_EQ(message_of([] { Lars{{.trust = NAN}}.rule(); }), "[Lars] trust is nan" + rest);
+}
+
+TEST(Schedules, ThatGiveNoNumberAreRefusedBeforeTheStep) {
+  const Rule rule = Sgd{{.schedule = [](std::int64_t step) { return step == 3 ? NAN : 1; }}}.rule();
+  EXPECT_EQ(rule.rate_at(2), 0.01);
+  EXPECT_EQ(message_of([&] { (void)rule.rate_at(3); }),
+            "[optimizer] the schedule gives nan for step 3: it must give a number");
 }
 
 TEST(Schedules, GoWhereTheyShould) {

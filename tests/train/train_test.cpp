@@ -52,6 +52,7 @@ TEST(TrainStep, GivesTheSameBitsUnderEveryBudgetWithEveryOptimizer) {
   expect_same_bits_with(optim::Adam{{.lr = 0.01}});
   expect_same_bits_with(optim::AdamW{});
   expect_same_bits_with(optim::Adagrad{});
+  expect_same_bits_with(optim::RmsProp{});
   expect_same_bits_with(optim::RmsProp{{.momentum = 0.5, .centered = true}});
   expect_same_bits_with(optim::RAdam{});
   expect_same_bits_with(optim::Lamb{});
